@@ -1,0 +1,97 @@
+"""What every actor shares: one door in, outboxes, tasks and timers that are tracked, a hello at the start."""
+
+import asyncio
+import time
+import uuid
+from collections.abc import Callable, Coroutine
+from typing import Any, ClassVar
+
+import structlog
+
+from podherd.actors.bus import Bus
+from podherd.actors.outbox import Outbox
+from podherd.model.settings import Settings
+from podherd.wire import codec
+from podherd.wire.control import Hello
+from podherd.wire.routes import check, role_of
+
+Clock = Callable[[], float]
+
+
+class Shell:
+    """A plain class; `ray_bus` makes it a Ray actor. Subclasses feed a machine in `receive` and perform what it says."""
+
+    hello_to: ClassVar[tuple[str, ...]] = ()
+    """Roles that hold facts this actor needs whole after a start."""
+
+    def __init__(self, name: str, settings: Settings, bus: Bus, clock: Clock = time.time) -> None:
+        self.name = name
+        self.settings = settings
+        self.bus = bus
+        self.clock = clock
+        self.log = structlog.get_logger().bind(actor=name)
+        self._outboxes: dict[str, Outbox] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    async def start(self) -> None:
+        """Begin the actor's own work and say hello. Never waits for a runtime or a peer that may be away."""
+        hello = Hello(self.name, uuid.uuid4().hex)
+        for role in self.hello_to:
+            self.send_role(role, hello)
+
+    async def deliver(self, frame: bytes) -> None:
+        """The one door. Returns when the frame was handled; what it set going may run on."""
+        batch = codec.decode(frame)
+        self.receive(batch.sender, batch.messages)
+
+    def receive(self, sender: str, messages: list[codec.Message]) -> None:
+        """Handle messages, synchronously and without waiting for anything."""
+        raise TypeError(f"{type(self).__name__} does not say how it receives from {sender}: {messages}")
+
+    def send(self, receiver: str, message: codec.Message) -> None:
+        """Queue a message for an actor; never blocks, never fails."""
+        check(self.name, receiver, type(message))
+        self._outbox(receiver).put(message)
+
+    def send_role(self, role: str, message: codec.Message) -> None:
+        """Queue a message for every actor of a role."""
+        for peer in self.bus.peers(role):
+            self.send(peer, message)
+
+    def _outbox(self, receiver: str) -> Outbox:
+        if (box := self._outboxes.get(receiver)) is None:
+            box = self._outboxes[receiver] = Outbox(self.name, receiver, self.bus)
+            self.spawn(box.run(), f"outbox to {receiver}")
+        return box
+
+    def spawn(self, work: Coroutine[Any, Any, Any], what: str) -> asyncio.Task[Any]:
+        """Run `work` beside the actor; an exception that escapes it is logged with `what`."""
+        task = asyncio.get_running_loop().create_task(work, name=f"{self.name}: {what}")
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.log.error("task failed", task=task.get_name(), exc_info=error)
+
+    def wake_at(self, when: float, call: Callable[[], None]) -> asyncio.TimerHandle:
+        """Call `call` once the actor's clock reads `when` (at once if it has passed)."""
+        return asyncio.get_running_loop().call_later(max(0.0, when - self.clock()), call)
+
+    def queue_depths(self) -> dict[str, int]:
+        """Waiting messages by receiver."""
+        return {receiver: len(box) for receiver, box in self._outboxes.items()}
+
+    async def stop(self) -> None:
+        """Cancel every task of the actor and wait until they ended."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    @property
+    def role(self) -> str:
+        """The name without the shard number."""
+        return role_of(self.name)

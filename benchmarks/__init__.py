@@ -1,0 +1,1 @@
+"""Benchmarks: micro (one function), node (a whole agent), with baselines to compare with."""

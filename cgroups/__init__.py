@@ -1,0 +1,1 @@
+"""The cgroup hierarchy: mode, paths, limits, records."""

@@ -1,0 +1,1 @@
+"""The native surfaces in plain Python: slower, readable, and what the compiled ones are compared with."""

@@ -1,0 +1,1 @@
+"""The door: command line, configuration, the Ray-free parent, wiring."""

@@ -1,0 +1,1 @@
+"""CRI v1 over gRPC: client, undecoded list calls, pure conversion."""

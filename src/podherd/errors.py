@@ -1,0 +1,46 @@
+"""The agent's own errors: each names the thing, the reason and the mend.
+
+A library's exception never crosses a room's border: it is chained as the cause of one of these.
+"""
+
+
+class PodherdError(Exception):
+    """Base of every error that a user may see.
+
+    thing: what it is about (a file and field, a pod, a socket). reason: what is wrong with it.
+    mend: what the user can do next; empty when nothing can be done but wait.
+    """
+
+    def __init__(self, thing: str, reason: str, mend: str = "") -> None:
+        self.thing = thing
+        self.reason = reason
+        self.mend = mend
+        super().__init__(f"{thing}: {reason}" + (f" ({mend})" if mend else ""))
+
+
+class ConfigError(PodherdError):
+    """A flag or a field of the configuration cannot be used."""
+
+
+class ManifestError(PodherdError):
+    """A manifest cannot become a pod; `thing` is the file or URL, `reason` starts with the field."""
+
+
+class RuntimeRefusedError(PodherdError):
+    """The runtime behind the socket is not one that podherd can drive."""
+
+
+class CriError(PodherdError):
+    """A CRI call failed; `code` is the gRPC status code's name, such as `NOT_FOUND`."""
+
+    def __init__(self, thing: str, code: str, reason: str, mend: str = "") -> None:
+        self.code = code
+        super().__init__(thing, reason, mend)
+
+
+class TruncatedError(PodherdError):
+    """Bytes on the wire end in the middle of a value."""
+
+
+class WireError(PodherdError):
+    """A frame between two actors cannot be read, or may not be sent on that route."""

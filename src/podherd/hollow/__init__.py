@@ -1,0 +1,1 @@
+"""A pretend node: a CRI v1 server whose containers are records."""

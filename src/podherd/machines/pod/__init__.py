@@ -1,0 +1,1 @@
+"""The pod machine: what a pod worker of the kubelet decides."""

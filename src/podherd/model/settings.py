@@ -1,0 +1,54 @@
+"""What the agent was told to do, as one frozen record that travels to every actor (built by agent/config.py)."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settled configuration; durations in seconds. Field sources: KubeletConfiguration v1beta1 and `podherd:`."""
+
+    node_name: str
+    root_dir: Path
+    runtime_endpoint: str
+    """`unix:///path` of the CRI socket (a hollow runtime is already resolved to its socket)."""
+    image_endpoint: str = ""
+    """CRI socket of the image service; empty: the runtime's."""
+    manifests: Path | None = None
+    """Directory or single file of static pods (`staticPodPath`)."""
+    manifest_url: str = ""
+    manifest_url_headers: tuple[tuple[str, str], ...] = ()
+    file_check_s: float = 20.0
+    http_check_s: float = 20.0
+    sync_s: float = 60.0
+    relist_s: float = 1.0
+    runtime_request_s: float = 120.0
+    pod_logs_dir: Path = Path("/var/log/pods")
+    cgroup_root: str = "/"
+    cgroup_driver: str = "cgroupfs"
+    cluster_dns: tuple[str, ...] = ()
+    cluster_domain: str = ""
+    resolv_conf: str = "/etc/resolv.conf"
+    crash_loop_max_s: float = 300.0
+    pull_qps: float = 5.0
+    pull_burst: int = 10
+    max_parallel_pulls: int = 1
+    """1: serial, as the kubelet's `serializeImagePulls`."""
+    shards: int = 2
+    drain_on_exit: bool = False
+    log_level: str = "info"
+    extra: dict[str, str] = field(default_factory=dict)
+    """Settings of a test or a benchmark for one actor, such as `relist.seed`; empty in production."""
+
+    @property
+    def admin_socket(self) -> Path:
+        """The root-only socket that the command line talks to."""
+        return self.root_dir / "podherd.sock"
+
+    def pod_dir(self, uid: str) -> Path:
+        """The pod's data directory, `<root>/pods/<uid>` (kubelet behaviour, section 13.2)."""
+        return self.root_dir / "pods" / uid
+
+    def pod_log_dir(self, namespace: str, name: str, uid: str) -> Path:
+        """`<podLogsDir>/<ns>_<name>_<uid>` (kubelet behaviour, section 3.10)."""
+        return self.pod_logs_dir / f"{namespace}_{name}_{uid}"

@@ -1,0 +1,1 @@
+"""What the agent answers: the admin socket of the command line, later the kubelet API."""

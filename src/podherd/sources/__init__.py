@@ -1,0 +1,1 @@
+"""Where pods come from: files, a URL, later the API server."""

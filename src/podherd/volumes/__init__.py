@@ -1,0 +1,1 @@
+"""Volumes, one file per kind."""

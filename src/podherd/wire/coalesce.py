@@ -1,0 +1,28 @@
+"""Which waiting messages replace each other: the last value for a key wins, nothing is dropped."""
+
+from collections.abc import Hashable
+
+from podherd.wire.control import Hello
+from podherd.wire.desired import Desired, Gone, Roster
+from podherd.wire.node import NodeState, PlegHealth, RuntimeState
+from podherd.wire.observed import Observed, ObservedRoster, Reinspect
+from podherd.wire.status import PodForgotten, SourceProblem, StatusChanged
+
+_BY_UID: dict[type, str] = {
+    Desired: "desired", Gone: "desired",
+    Observed: "observed", Reinspect: "reinspect",
+    StatusChanged: "status", PodForgotten: "status",
+}  # fmt: skip
+_SINGLE = frozenset({Hello, Roster, ObservedRoster, PlegHealth, NodeState, RuntimeState})
+
+
+def key_of(message: object) -> Hashable | None:
+    """The coalescing key, or None for a message of which every single one counts (events, questions)."""
+    kind: type = type(message)
+    if lane := _BY_UID.get(kind):
+        return lane, message.uid  # type: ignore[attr-defined]
+    if kind in _SINGLE:
+        return kind
+    if isinstance(message, SourceProblem):
+        return kind, message.thing
+    return None

@@ -1,0 +1,41 @@
+"""Lanes that every actor knows: hello after a start, questions with answers, and orders of the agent."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """`actor` has (re)started and knows nothing: whoever owns facts that it needs sends them whole, then a roster."""
+
+    actor: str
+    incarnation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A question of the server actor; `what` names it (`pod`, `node`, `images`…), `args` is msgpack."""
+
+    id: int
+    what: str
+    args: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to Ask `id`: msgpack in `body`, or an error text."""
+
+    id: int
+    body: bytes
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """Stop every pod gracefully (`--drain-on-exit`); the shard answers with Drained when none is left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drained:
+    """The shard named here has no running pod any more."""
+
+    actor: str

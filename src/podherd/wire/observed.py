@@ -1,0 +1,80 @@
+"""UP lane: what the runtime holds, from the PLEG actor to the pod shards, and the shards' wish to look again."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxSeen:
+    """One pod sandbox as PodSandboxStatus tells it. Times in seconds since the epoch."""
+
+    id: str
+    attempt: int
+    ready: bool
+    created_at: float
+    host_network: bool
+    ips: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerSeen:
+    """One container as ContainerStatus tells it. Times in seconds since the epoch, 0.0 when not set.
+
+    state: `created`, `running`, `exited` or `unknown`. attempt: CRI metadata attempt (the restart count).
+    """
+
+    id: str
+    name: str
+    sandbox_id: str
+    attempt: int
+    state: str
+    created_at: float
+    started_at: float
+    finished_at: float
+    exit_code: int
+    reason: str
+    message: str
+    image: str
+    image_ref: str
+    log_path: str
+    labels: dict[str, str]
+    annotations: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """All of one pod in the runtime; `at` was taken before the first call of the inspection.
+
+    Newest first: sandboxes by attempt then creation, containers by creation. stale: why the inspection failed
+    (then the tuples hold what was last known); empty when it succeeded. An Observed with no sandboxes and no
+    containers says that the runtime holds nothing of the pod.
+    """
+
+    uid: str
+    namespace: str
+    name: str
+    at: float
+    sandboxes: tuple[SandboxSeen, ...]
+    containers: tuple[ContainerSeen, ...]
+    stale: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedRoster:
+    """Every uid of the receiving shard that the runtime held at `at`; after the PLEG's first relist and after a Hello.
+
+    A pod that is not listed was absent from the runtime then; each listed one's Observed came before.
+    """
+
+    uids: tuple[str, ...]
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reinspect:
+    """Shard to PLEG: look at this pod now (the kubelet's on-demand relist), since the shard did something to it."""
+
+    uid: str
+    namespace: str
+    name: str
+    after: float
+    """The looker's clock when the deed ended: an observation older than this is no answer."""

@@ -1,0 +1,52 @@
+"""Shards to the server (and later the status and events actors): what became of each pod."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class StatusChanged:
+    """The pod's newest status; `status` is msgpack of a v1.PodStatus. The last one for a uid wins."""
+
+    uid: str
+    namespace: str
+    name: str
+    version: int
+    phase: str
+    source: str
+    deleting: bool
+    """The pod is being terminated (kubectl's `Terminating`)."""
+    created_at: float
+    status: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PodForgotten:
+    """Nothing of this pod is left: not desired, not in the runtime, its directories removed."""
+
+    uid: str
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class PodEvent:
+    """A Kubernetes event about a pod, with the kubelet's reason and text. type: `Normal` or `Warning`."""
+
+    uid: str
+    namespace: str
+    name: str
+    field_path: str
+    """`spec.containers{web}`, or empty for the pod itself."""
+    at: float
+    type: str
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceProblem:
+    """A manifest that cannot be used, or a clash of names: what `doctor` and `get pods` warn of. Empty problem: mended."""
+
+    thing: str
+    problem: str
+    at: float
