@@ -7,7 +7,7 @@ field's declared type. Unknown extra fields of a newer sender are refused: the v
 from collections.abc import Callable, Iterable
 from dataclasses import fields
 from operator import attrgetter
-from typing import Any, NamedTuple, TypeAlias, cast, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple, TypeAlias, get_args, get_origin, get_type_hints
 
 import msgpack
 
@@ -77,7 +77,7 @@ def encode(sender: str, messages: Iterable[Message]) -> bytes:
     """One frame with these messages in order. Raises WireError for a type or value that no lane carries."""
     try:
         body = [(_NUMBER[type(m)], _PACK[type(m)](m)) for m in messages]
-        return cast(bytes, msgpack.packb((VERSION, sender, body), default=_nested))
+        return msgpack.packb((VERSION, sender, body), default=_nested)
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise WireError(f"frame of {sender}", f"cannot be encoded: {error}") from error
 
@@ -95,7 +95,7 @@ def decode(frame: bytes) -> Batch:
 
 def pack(value: Any) -> bytes:
     """A bare value (an API object, the arguments of a question) as msgpack."""
-    return cast(bytes, msgpack.packb(value))
+    return msgpack.packb(value)
 
 
 def unpack(data: bytes) -> Any:
