@@ -1,0 +1,89 @@
+"""What the pod machine hears. Wire messages Gone, Roster, Observed, ObservedRoster, RuntimeState and Drain come as they are."""
+
+from dataclasses import dataclass
+
+from podherd.model.pod import Pod
+from podherd.wire.control import Drain
+from podherd.wire.desired import Gone, Roster
+from podherd.wire.node import RuntimeState
+from podherd.wire.observed import Observed, ObservedRoster
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A source wants this pod (wire message Desired, its body parsed)."""
+
+    pod: Pod
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A source wants this pod but its body cannot be parsed; the pod is reported, never dropped in silence."""
+
+    uid: str
+    namespace: str
+    name: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Woke:
+    """The time of a WakeAt has come."""
+
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxFailed:
+    """No sandbox could be made: the CRI's message."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class StartFailed:
+    """A container could not be started; `reason` is the kubelet's waiting reason (sections 3.6 and 3.7).
+
+    image_pull: the reason came from a failed pull, which moves the image's back-off.
+    """
+
+    name: str
+    reason: str
+    message: str
+    image_pull: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A container was created and started under this id and attempt."""
+
+    name: str
+    id: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class StepFailed:
+    """A step of the plan failed as a whole: `kill`, `stop`, `remove`, `dirs`, `volumes`, `clean_up`."""
+
+    step: str
+    message: str
+
+
+StepResult = SandboxFailed | StartFailed | Started | StepFailed
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """The answer to a Sync. did: whether any CRI call that changes something was tried. cancelled: by CancelSync."""
+
+    uid: str
+    plan_id: int
+    ended_at: float
+    results: tuple[StepResult, ...]
+    did: bool
+    cancelled: bool = False
+
+
+Event = Wanted | Unreadable | Woke | Synced | Gone | Roster | Observed | ObservedRoster | RuntimeState | Drain
