@@ -38,6 +38,10 @@ class CriError(PodherdError):
         super().__init__(thing, reason, mend)
 
 
+class ContainerConfigError(PodherdError):
+    """A container's spec cannot be carried out here: the kubelet's CreateContainerConfigError. `thing` is the field."""
+
+
 class TruncatedError(PodherdError):
     """Bytes on the wire end in the middle of a value."""
 

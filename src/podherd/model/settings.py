@@ -26,6 +26,12 @@ class Settings:
     pod_logs_dir: Path = Path("/var/log/pods")
     cgroup_root: str = "/"
     cgroup_driver: str = "cgroupfs"
+    cpu_cfs_quota: bool = True
+    """Whether CPU limits are enforced (`cpuCFSQuota`)."""
+    cpu_cfs_period_us: int = 100_000
+    seccomp_default: bool = False
+    """Whether a container without a seccomp profile gets the runtime's (`seccompDefault`), not none."""
+    hostname_override: str = ""
     cluster_dns: tuple[str, ...] = ()
     cluster_domain: str = ""
     resolv_conf: str = "/etc/resolv.conf"

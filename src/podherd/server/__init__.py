@@ -1,1 +1,1 @@
-"""What the agent answers: the admin socket of the command line, later the kubelet API."""
+"""What the agent answers over HTTP: tables, log streams and handlers, each given the narrow functions it needs."""

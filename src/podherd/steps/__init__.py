@@ -1,1 +1,1 @@
-"""Deeds done for a pod, one file per thing, in one visible order."""
+"""The deeds of a pod's plan: one file per step, `order` lists them, `runner` performs them and never raises."""

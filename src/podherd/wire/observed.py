@@ -5,7 +5,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SandboxSeen:
-    """One pod sandbox as PodSandboxStatus tells it. Times in seconds since the epoch."""
+    """One pod sandbox as PodSandboxStatus tells it. Times in seconds since the epoch.
+
+    ips: empty when the runtime told nothing of the network, a first one of "" when it has none.
+    source: the pod's annotation `kubernetes.io/config.source` as the sandbox carries it, empty when it has none.
+    """
 
     id: str
     attempt: int
@@ -13,6 +17,7 @@ class SandboxSeen:
     created_at: float
     host_network: bool
     ips: tuple[str, ...]
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ ROUTES: dict[tuple[str, str], frozenset[type]] = {
     (POD_SHARD, SOURCES): frozenset({Hello}),
     (POD_SHARD, PLEG): frozenset({Reinspect, Hello}),
     (POD_SHARD, NODE): frozenset({Hello}),
-    (POD_SHARD, SERVER): frozenset({StatusChanged, PodForgotten, PodEvent, Answer, Drained}),
+    (POD_SHARD, SERVER): frozenset({Hello, StatusChanged, PodForgotten, PodEvent, Answer, Drained}),
     (NODE, POD_SHARD): frozenset({RuntimeState}),
     (NODE, SERVER): frozenset({NodeState, Answer}),
     (SERVER, SOURCES): frozenset({Hello, Ask}),

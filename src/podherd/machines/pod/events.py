@@ -1,4 +1,4 @@
-"""What the pod machine hears. Wire messages Gone, Roster, Observed, ObservedRoster, RuntimeState and Drain come as they are."""
+"""What the pod machine hears. Messages that are as they came off the wire: Gone, Roster, Observed, RuntimeState, Drain…"""
 
 from dataclasses import dataclass
 

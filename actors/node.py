@@ -1,0 +1,183 @@
+"""The node actor: is the runtime well, what is this node; tells shards and server, answers what images there are."""
+
+import asyncio
+import os
+import socket
+from pathlib import Path
+from typing import Any, ClassVar
+
+from cri_api.v1 import api_pb2 as pb
+
+from podherd import __version__
+from podherd.actors.shell import Shell
+from podherd.cri.client import Cri
+from podherd.errors import CriError, PodherdError
+from podherd.machines.node import Facts, Node, condition_trouble
+from podherd.model.settings import Settings
+from podherd.steps.host_facts import node_ips
+from podherd.volumes.empty_dir import node_memory_bytes
+from podherd.wire import codec
+from podherd.wire.control import Answer, Ask, Hello
+from podherd.wire.node import NodeState, PlegHealth, RuntimeState
+from podherd.wire.routes import POD_SHARD, SERVER
+
+STATUS_EVERY_S = 5.0
+STATUS_WITHIN_S = 10.0
+HEARTBEAT_S = 10.0
+"""How often the server hears of a node on which nothing changed (kubelet behaviour, section 7)."""
+ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+
+
+class NodeActor(Shell):
+    """Asks the runtime every few seconds; what changed is told at once."""
+
+    hello_to: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, *args: Any, **words: Any) -> None:
+        super().__init__(*args, **words)
+        self._node = Node(facts_of(self.settings), self.settings.cgroup_driver)
+        self._runtime_told: RuntimeState | None = None
+        self._node_told: tuple[float, list[str]] | None = None
+        self._cri: Cri | None = None
+
+    async def start(self) -> None:
+        """Begin to watch the runtime."""
+        settings = self.settings
+        cri = self._cri = Cri(settings.runtime_endpoint, settings.image_endpoint, settings.runtime_request_s)
+        await super().start()
+        self.spawn(self._watch(cri), "runtime status")
+
+    async def stop(self) -> None:
+        """Leave the runtime."""
+        await super().stop()
+        if self._cri is not None:
+            await self._cri.close()
+
+    def receive(self, sender: str, messages: list[codec.Message]) -> None:
+        """PLEG health changes the node; a Hello wants what was told; the server asks for images."""
+        for message in messages:
+            match message:
+                case PlegHealth():
+                    self._node.pleg = message
+                    self._tell()
+                case Hello():
+                    self._greet(message.actor)
+                case Ask():
+                    self.spawn(self._answer(sender, message), message.what)
+
+    def _greet(self, actor: str) -> None:
+        if actor in self.bus.peers(POD_SHARD):
+            self.send(actor, self._node.runtime_state(self.clock()))
+        else:
+            self._node_told = None
+            self._tell()
+
+    async def _watch(self, cri: Cri) -> None:
+        """Wait for a runtime, then ask how it is, for ever."""
+        try:
+            await cri.wait_ready(lambda error: self.log.warning("runtime away", reason=error.reason))
+        except PodherdError as error:
+            self._node.not_ready = str(error)
+            self._node.runtime_ok_at = self.clock()
+            self.log.error("runtime refused", error=str(error))
+            self._tell()
+            return
+        self._node.cgroup_driver = await self._cgroup_driver(cri)
+        while True:
+            await self._look(cri)
+            self._tell()
+            await asyncio.sleep(STATUS_EVERY_S)
+
+    async def _cgroup_driver(self, cri: Cri) -> str:
+        try:
+            return await cri.cgroup_driver(self.settings.cgroup_driver)
+        except CriError as error:
+            self.log.warning("cgroup driver unknown", reason=error.reason, used=self.settings.cgroup_driver)
+            return self.settings.cgroup_driver
+
+    async def _look(self, cri: Cri) -> None:
+        node = self._node
+        try:
+            async with asyncio.timeout(STATUS_WITHIN_S):
+                version = await cri.version()
+                conditions = (await cri.status()).status.conditions
+        except (CriError, TimeoutError):
+            return  # it is down once this has lasted for a while
+        node.runtime_version = f"{version.runtime_name}://{version.runtime_version}"
+        node.not_ready, node.no_network = _trouble(conditions, "RuntimeReady"), _trouble(conditions, "NetworkReady")
+        node.runtime_ok_at = self.clock()
+
+    def _tell(self) -> None:
+        """Tell what changed; the server also hears that nothing did, now and then."""
+        now = self.clock()
+        if (state := self._node.runtime_state(now)) != self._runtime_told:
+            self._runtime_told = state
+            self.send_role(POD_SHARD, state)
+        troubles = [*self._node.troubles(now), self._node.runtime_version]
+        told = self._node_told
+        if told is None or told[1] != troubles or now >= told[0] + HEARTBEAT_S:
+            self._node_told = (now, troubles)
+            self.send_role(SERVER, NodeState(now, codec.pack(self._node.object(now))))
+
+    async def _answer(self, asker: str, question: Ask) -> None:
+        body, error = b"", ""
+        if question.what == "images" and self._cri is not None:
+            try:
+                body = codec.pack([_image(image) for image in await self._cri.list_images()])
+            except CriError as failed:
+                error = str(failed)
+        else:
+            error = f"the node actor knows nothing of {question.what!r}"
+        self.send(asker, Answer(question.id, body, error))
+
+
+def _trouble(conditions: Any, kind: str) -> str:
+    for condition in conditions:
+        if condition.type == kind:
+            return condition_trouble(kind, condition.status, condition.reason, condition.message)
+    return condition_trouble(kind, False, "", "the runtime does not tell")
+
+
+def _image(image: pb.Image) -> dict[str, Any]:
+    """As `podherd get images` shows it."""
+    return {
+        "id": image.id,
+        "repoTags": list(image.repo_tags),
+        "repoDigests": list(image.repo_digests),
+        "size": image.size,
+        "pinned": image.pinned,
+    }
+
+
+def facts_of(settings: Settings) -> Facts:
+    """This machine as it is now."""
+    system = os.uname()
+    info = {
+        "machineID": _first_line("/etc/machine-id"),
+        "systemUUID": _first_line("/sys/class/dmi/id/product_uuid"),
+        "bootID": _first_line("/proc/sys/kernel/random/boot_id"),
+        "kernelVersion": system.release,
+        "osImage": _os_image(),
+        "kubeletVersion": f"podherd-{__version__}",
+        "kubeProxyVersion": "",
+        "operatingSystem": "linux",
+        "architecture": ARCHITECTURES.get(system.machine, system.machine),
+    }
+    hostname = settings.hostname_override or socket.gethostname().lower()
+    return Facts(settings.node_name, hostname, node_ips(), os.cpu_count() or 1, node_memory_bytes(), info)
+
+
+def _first_line(path: str) -> str:
+    try:
+        return Path(path).read_text().partition("\n")[0].strip()
+    except OSError:
+        return ""
+
+
+def _os_image() -> str:
+    """PRETTY_NAME of os-release(5)."""
+    try:
+        lines = Path("/etc/os-release").read_text().splitlines()
+    except OSError:
+        return "Linux"
+    return next((line.partition("=")[2].strip('"') for line in lines if line.startswith("PRETTY_NAME=")), "Linux")

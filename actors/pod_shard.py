@@ -1,0 +1,204 @@
+"""The pod shard actor: wire messages to the pod machine's events, its instructions to deeds. It decides nothing."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from podherd.actors.alarms import Alarms
+from podherd.actors.shell import Shell
+from podherd.cri.client import Cri
+from podherd.errors import CriError, PodherdError
+from podherd.machines.pod import events as heard
+from podherd.machines.pod import instructions as told
+from podherd.machines.pod.machine import ShardMachine
+from podherd.machines.pod.policy import Policy
+from podherd.model.parse import pod_of
+from podherd.model.settings import Settings
+from podherd.steps.context import Tools
+from podherd.steps.host_facts import HostFacts
+from podherd.steps.lanes import Lanes
+from podherd.steps.pulls import Pulls, Rate
+from podherd.wire import codec
+from podherd.wire.control import Answer, Ask, Drained, Hello
+from podherd.wire.desired import Desired
+from podherd.wire.node import RuntimeState
+from podherd.wire.routes import NODE, PLEG, SERVER, SOURCES
+from podherd.wire.status import PodForgotten, StatusChanged
+
+FILE_THREADS = 16
+
+
+class PodShardActor(Shell):
+    """One shard of all pods. Everything that comes in the same turn of the loop goes into one call of the machine."""
+
+    hello_to: ClassVar[tuple[str, ...]] = (SOURCES, PLEG, NODE, SERVER)
+
+    def __init__(self, *args: Any, **words: Any) -> None:
+        super().__init__(*args, **words)
+        self._facts = HostFacts(self.settings)
+        self._policy = policy_of(self.settings, self._facts.now().ips)
+        self._machine = ShardMachine(self._policy)
+        self._alarms = Alarms(self.clock, self._woke)
+        self._files = ThreadPoolExecutor(FILE_THREADS, thread_name_prefix="files")
+        self._late: list[heard.Event] = []
+        self._turn_due = False
+        self._cri: Cri | None = None
+        self._perform: dict[type, Callable[[Any], None]] = {
+            told.Publish: lambda told_: self.send_role(SERVER, status_of(told_)),
+            told.Record: lambda told_: self.send_role(SERVER, told_.event),
+            told.LookAgain: lambda told_: self.send_role(PLEG, told_.reinspect),
+            told.WakeAt: lambda told_: self._alarms.set(told_.uid, told_.at),
+            told.AllStopped: lambda _told: self.send_role(SERVER, Drained(self.name)),
+            told.Forget: self._forget,
+        }
+
+    async def start(self) -> None:
+        """Connect, in this loop, to a runtime that may be away, and say hello."""
+        settings = self.settings
+        cri = self._cri = Cri(settings.runtime_endpoint, settings.image_endpoint, settings.runtime_request_s)
+        self._tools = self._make_tools(cri)
+        lanes = self._lanes = Lanes(self._tools, self.spawn, self._synced)
+        self._perform[told.Sync] = lanes.put
+        self._perform[told.CancelSync] = lambda cancel: lanes.cancel(cancel.uid, cancel.plan_id)
+        self.spawn(self._meet_runtime(cri), "wait for the runtime")
+        await super().start()
+
+    def _make_tools(self, cri: Cri) -> Tools:
+        settings, clock = self.settings, self.clock
+        rate = Rate(settings.pull_qps, settings.pull_burst, clock)
+        return Tools(
+            cri=cri,
+            settings=settings,
+            pulls=Pulls(cri, settings.max_parallel_pulls, rate, clock),
+            files=self._files,
+            clock=clock,
+            record=lambda event: self.send_role(SERVER, event),
+            unexpected=lambda step, error: self.log.error("step failed", step=step, exc_info=error),
+            cgroup_driver=settings.cgroup_driver,
+            host=self._facts.now,
+        )
+
+    async def _meet_runtime(self, cri: Cri) -> None:
+        """Say why syncs fail for as long as the runtime is away, then learn its name, which container ids begin with.
+
+        Until then syncs fail, and the machine's own rules try them again.
+        """
+
+        def told_why(error: CriError) -> None:
+            self.log.warning("runtime away", reason=error.reason)
+
+        try:
+            version = await cri.wait_ready(told_why)
+        except PodherdError as error:
+            self.log.error("runtime refused", error=str(error))
+            return
+        self._machine.use(replace(self._policy, runtime_name=version.runtime_name))
+        self.log.info("runtime ready", runtime=version.runtime_name, version=version.runtime_version)
+
+    async def stop(self) -> None:
+        """End every sync where it stands; what runs goes on running."""
+        self._alarms.close()
+        await super().stop()
+        if self._cri is not None:
+            await self._tools.pulls.close()
+            await self._cri.close()
+        self._files.shutdown(wait=False, cancel_futures=True)
+
+    def receive(self, sender: str, messages: list[codec.Message]) -> None:
+        """One call of the machine for the whole frame, questions after it."""
+        events: list[heard.Event] = []
+        questions: list[Ask] = []
+        for message in messages:
+            match message:
+                case Desired():
+                    events.append(event_of(message))
+                case Ask():
+                    questions.append(message)
+                case Hello():
+                    self._tell_all(message.actor)
+                case RuntimeState():
+                    self._tools.cgroup_driver = message.cgroup_driver or self.settings.cgroup_driver
+                    events.append(message)
+                case _:
+                    events.append(message)
+        self._turn(events)
+        for question in questions:
+            self.send(sender, self._answer(question))
+
+    def _turn(self, events: list[heard.Event]) -> None:
+        late, self._late = self._late, []
+        if late or events:
+            for instruction in self._machine.handle(self.clock(), *late, *events):
+                self._perform[type(instruction)](instruction)
+
+    def _synced(self, synced: heard.Synced) -> None:
+        """A sync is answered; those that end in the same turn of the loop are handled together."""
+        self._late.append(synced)
+        if not self._turn_due:
+            self._turn_due = True
+            asyncio.get_running_loop().call_soon(self._turn_of_late)
+
+    def _turn_of_late(self) -> None:
+        self._turn_due = False
+        self._turn([])
+
+    def _woke(self, uids: list[str]) -> None:
+        self._turn([heard.Woke(uid) for uid in uids])
+
+    def _forget(self, forget: told.Forget) -> None:
+        self._alarms.drop(forget.uid)
+        self.send_role(SERVER, PodForgotten(forget.uid, forget.namespace, forget.name))
+
+    def _tell_all(self, actor: str) -> None:
+        """An actor that has begun anew hears every status; the server is the only one that asks."""
+        for publish in self._machine.published():
+            self.send(actor, status_of(publish))
+
+    def _answer(self, question: Ask) -> Answer:
+        if question.what != "pod":
+            return Answer(question.id, b"", f"a pod shard knows nothing of {question.what!r}")
+        args = codec.unpack(question.args)
+        found = self._machine.find(args["namespace"], args["name"])
+        if found is None:
+            return Answer(question.id, b"", "no such pod on this node")
+        return Answer(question.id, codec.pack({"pod": found.body}))
+
+    def queue_depths(self) -> dict[str, int]:
+        """Waiting messages by receiver, and syncs by lane."""
+        return {**super().queue_depths(), **self._lanes.depths(), "alarms": len(self._alarms)}
+
+
+def policy_of(settings: Settings, host_ips: tuple[str, ...]) -> Policy:
+    """The machine's part of the settings."""
+    return Policy(
+        node_name=settings.node_name,
+        host_ips=host_ips,
+        sync_s=settings.sync_s,
+        crash_loop_max_s=settings.crash_loop_max_s,
+    )
+
+
+def event_of(desired: Desired) -> heard.Event:
+    """The pod of the message, or why it cannot be read."""
+    try:
+        return heard.Wanted(pod_of(codec.unpack(desired.body)), desired.cause)
+    except (PodherdError, ValueError) as error:
+        problem = str(error) or f"its body is no msgpack ({type(error).__name__})"
+        return heard.Unreadable(desired.uid, desired.namespace, desired.name, problem)
+
+
+def status_of(publish: told.Publish) -> StatusChanged:
+    """The machine's status as it travels."""
+    return StatusChanged(
+        publish.uid,
+        publish.namespace,
+        publish.name,
+        publish.version,
+        publish.status.get("phase", ""),
+        publish.source,
+        publish.deleting,
+        publish.created_at,
+        codec.pack(publish.status),
+    )

@@ -1,0 +1,131 @@
+"""The server actor: what pods, sources and node say becomes tables; the admin socket answers from them."""
+
+import asyncio
+from typing import Any, ClassVar
+
+from aiohttp import web
+
+from podherd.actors.shell import Shell
+from podherd.model.keys import shard_of
+from podherd.server import app
+from podherd.server.facts import Facts
+from podherd.server.log_page import LogPage
+from podherd.server.node_pages import NodePages
+from podherd.server.pod_pages import PodPages
+from podherd.server.questions import Questions
+from podherd.server.replies import BusyError, NotFoundError
+from podherd.wire import codec
+from podherd.wire.control import Answer, Drain, Drained, Hello
+from podherd.wire.routes import NODE, POD_SHARD, SOURCES
+from podherd.wire.status import PodForgotten, StatusChanged
+
+DOUBT_S = 30.0
+"""After a shard's restart, this long until pods that it has not spoken of are asked for."""
+BIND_RETRY_S = 1.0
+
+
+class ServerActor(Shell):
+    """Listens on `settings.admin_socket`; the handlers stand in `podherd.server`."""
+
+    hello_to: ClassVar[tuple[str, ...]] = (POD_SHARD, SOURCES, NODE)
+
+    def __init__(self, *args: Any, **words: Any) -> None:
+        super().__init__(*args, **words)
+        self._facts = Facts()
+        self._questions = Questions(self.send)
+        self._draining = False
+        self._drained: set[str] = set()
+        self._all_drained = asyncio.Event()
+        self._runner: web.AppRunner | None = None
+
+    async def start(self) -> None:
+        """Say hello and begin to listen."""
+        await super().start()
+        self.spawn(self._listen(), "admin socket")
+
+    async def stop(self) -> None:
+        """Close the socket, then end the tasks."""
+        if self._runner:
+            await self._runner.cleanup()
+        await super().stop()
+
+    def receive(self, sender: str, messages: list[codec.Message]) -> None:
+        """Tables first; answers, drains and a shard's hello are this actor's own."""
+        for message in messages:
+            match message:
+                case Answer():
+                    self._questions.answered(message)
+                case Drained():
+                    self._drained.add(message.actor)
+                    self._note_drained()
+                case Hello():
+                    self._shard_restarted(sender)
+                case _:
+                    self._facts.apply(message)
+
+    async def _listen(self) -> None:
+        while self._runner is None:
+            try:
+                self._runner = await app.serve(self._application(), self.settings.admin_socket)
+            except OSError as error:
+                self.log.error("admin socket", path=str(self.settings.admin_socket), error=str(error))
+                await asyncio.sleep(BIND_RETRY_S)
+
+    def _application(self) -> web.Application:
+        settings = self.settings
+        return app.build(
+            PodPages(self._facts, self._ask_pod, settings.node_name),
+            LogPage(self._facts, self._ask_pod, settings.pod_log_dir, settings.node_name),
+            NodePages(self._facts, self._ask_node, self._drain, self.clock, settings),
+        )
+
+    async def _ask_pod(self, row: StatusChanged) -> dict[str, Any]:
+        answer: dict[str, Any] = await self._questions.ask(
+            self._owner(row), "pod", namespace=row.namespace, name=row.name
+        )
+        return answer
+
+    async def _ask_node(self, what: str) -> Any:
+        peers = self.bus.peers(NODE)
+        if not peers:
+            raise BusyError("node", "no node actor runs", "`podherd doctor` shows the actors")
+        return await self._questions.ask(peers[0], what)
+
+    def _owner(self, row: StatusChanged) -> str:
+        shards = sorted(self.bus.peers(POD_SHARD))
+        return f"{POD_SHARD}-{shard_of(row.namespace, row.name, len(shards))}"
+
+    async def _drain(self) -> None:
+        self._draining = True
+        self._drained.clear()
+        self._all_drained.clear()
+        self.send_role(POD_SHARD, Drain())
+        self._note_drained()
+        await self._all_drained.wait()
+
+    def _note_drained(self) -> None:
+        if self._drained.issuperset(self.bus.peers(POD_SHARD)):
+            self._all_drained.set()
+
+    def _shard_restarted(self, shard: str) -> None:
+        """Pods that ended while their shard was dead are never forgotten by message: ask for those it leaves out."""
+        self._facts.pods.doubt(row.uid for row in self._facts.pods.rows() if self._owner(row) == shard)
+        self.wake_at(self.clock() + DOUBT_S, self._begin_settling)
+        if self._draining:
+            self.send(shard, Drain())
+
+    def _begin_settling(self) -> None:
+        self.spawn(self._settle_doubts(), "pods in doubt")
+
+    async def _settle_doubts(self) -> None:
+        for row in self._facts.pods.doubted():
+            try:
+                pod = (await self._ask_pod(row)).get("pod") or {}
+                known = pod.get("metadata", {}).get("uid", row.uid) == row.uid
+            except NotFoundError:
+                known = False
+            except BusyError as error:
+                self.log.warning("pod in doubt", pod=f"{row.namespace}/{row.name}", error=str(error))
+                continue
+            if not known:
+                self._facts.apply(PodForgotten(row.uid, row.namespace, row.name))

@@ -1,0 +1,67 @@
+"""The `podherd` program: its commands, and how an error becomes words and an exit code (0 done, 1 failed, 2 usage)."""
+
+import sys
+
+import typer
+
+from podherd import __version__
+from podherd.agent.commands import bench
+from podherd.agent.commands.describe import describe
+from podherd.agent.commands.doctor import doctor
+from podherd.agent.commands.get import get
+from podherd.agent.commands.logs import logs
+from podherd.agent.commands.run import run
+from podherd.errors import ConfigError, PodherdError
+
+FAILED, USAGE = 1, 2
+
+app = typer.Typer(
+    name="podherd",
+    help="A Kubernetes node agent: the kubelet's job, as a herd of Ray actors.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(run)
+app.command()(get)
+app.command()(describe)
+app.command()(logs)
+app.command()(doctor)
+app.add_typer(bench.bench, name="bench")
+app.command(context_settings=bench.PASS_ON)(bench.hollow)
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    typer.echo(f"podherd {__version__}")
+
+
+def main() -> None:
+    """The console script."""
+    sys.exit(call(sys.argv[1:]))
+
+
+def call(words: list[str]) -> int:
+    """Run one command line; its exit code. Errors go to stderr, each with what to do next."""
+    try:
+        app(args=words, standalone_mode=True)
+    except PodherdError as error:
+        say(error)
+        return USAGE if isinstance(error, ConfigError) else FAILED
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    return 0
+
+
+def say(error: PodherdError) -> None:
+    """An error as a user reads it: what and why, then the next step on its own line."""
+    typer.echo(f"podherd: {error.thing}: {error.reason}", err=True)
+    if error.mend:
+        typer.echo(f"  next: {error.mend}", err=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+"""The fields of a configuration file: those acted on with their setting, and the other known ones.
+
+KubeletConfiguration of kubelet.config.k8s.io/v1beta1, as of Kubernetes v1.37 (kubelet behaviour, section 16.1), and
+podherd's own block `podherd:`. To act on one more field, move it from KNOWN to ACTED.
+"""
+
+from podherd.agent.config_values import (
+    Convert,
+    duration_s,
+    endpoint,
+    flag,
+    headers,
+    one_of,
+    path,
+    period_s,
+    period_us,
+    text,
+    texts,
+    url,
+    whole,
+)
+
+ACTED: dict[str, tuple[str, Convert]] = {
+    "staticPodPath": ("manifests", path),
+    "staticPodURL": ("manifest_url", url),
+    "staticPodURLHeader": ("manifest_url_headers", headers),
+    "fileCheckFrequency": ("file_check_s", period_s(20)),
+    "httpCheckFrequency": ("http_check_s", period_s(20)),
+    "syncFrequency": ("sync_s", period_s(60)),
+    "runtimeRequestTimeout": ("runtime_request_s", period_s(120)),
+    "containerRuntimeEndpoint": ("runtime_endpoint", endpoint),
+    "imageServiceEndpoint": ("image_endpoint", endpoint),
+    "podLogsDir": ("pod_logs_dir", path),
+    "cgroupRoot": ("cgroup_root", text),
+    "cgroupDriver": ("cgroup_driver", one_of("cgroupfs", "systemd")),
+    "cpuCFSQuota": ("cpu_cfs_quota", flag),
+    "cpuCFSQuotaPeriod": ("cpu_cfs_period_us", period_us),
+    "seccompDefault": ("seccomp_default", flag),
+    "clusterDNS": ("cluster_dns", texts),
+    "clusterDomain": ("cluster_domain", text),
+    "resolvConf": ("resolv_conf", text),
+    "registryPullQPS": ("pull_qps", whole(0)),
+    "registryBurst": ("pull_burst", whole(1)),
+}
+"""Field to the name in model.settings.Settings and the value's check."""
+
+TOGETHER = ("serializeImagePulls", "maxParallelImagePulls", "crashLoopBackOff")
+"""Acted on too, by agent/config.py: they make a setting together, or are nested."""
+
+OWN: dict[str, tuple[str, Convert]] = {
+    "nodeName": ("node_name", text),
+    "rootDir": ("root_dir", path),
+    "relistPeriod": ("relist_s", period_s(1)),
+    "shards": ("shards", whole(1, 256)),
+    "drainOnExit": ("drain_on_exit", flag),
+    "logLevel": ("log_level", one_of("debug", "info", "warning", "error")),
+}
+"""Fields of the `podherd:` block."""
+
+CRASH_LOOP = {"maxContainerRestartPeriod": duration_s}
+
+_KNOWN = """
+enableServer address port readOnlyPort tlsCertFile tlsPrivateKeyFile tlsCipherSuites tlsMinVersion
+tlsCurvePreferences rotateCertificates serverTLSBootstrap authentication authorization
+imagePullCredentialsVerificationPolicy preloadedImagesVerificationAllowlist eventRecordQPS eventBurst
+enableDebuggingHandlers enableContentionProfiling healthzPort healthzBindAddress oomScoreAdj
+streamingConnectionIdleTimeout nodeStatusUpdateFrequency nodeStatusReportFrequency nodeLeaseDurationSeconds
+imageMinimumGCAge imageMaximumGCAge imageGCHighThresholdPercent imageGCLowThresholdPercent volumeStatsAggPeriod
+kubeletCgroups systemCgroups cgroupsPerQOS cpuManagerPolicy singleProcessOOMKill cpuManagerPolicyOptions
+cpuManagerReconcilePeriod memoryManagerPolicy topologyManagerPolicy topologyManagerScope
+topologyManagerPolicyOptions qosReserved hairpinMode maxPods podCIDR podPidsLimit runOnce nodeStatusMaxImages
+maxOpenFiles contentType kubeAPIQPS kubeAPIBurst evictionHard evictionSoft evictionSoftGracePeriod
+evictionPressureTransitionPeriod evictionMaxPodGracePeriod evictionMinimumReclaim mergeDefaultEvictionSettings
+podsPerCore enableControllerAttachDetach protectKernelDefaults makeIPTablesUtilChains iptablesMasqueradeBit
+iptablesDropBit featureGates failSwapOn memorySwap containerLogMaxSize containerLogMaxFiles containerLogMaxWorkers
+containerLogMonitorInterval configMapAndSecretChangeDetectionStrategy systemReserved kubeReserved reservedSystemCPUs
+showHiddenMetricsForVersion systemReservedCgroup kubeReservedCgroup enforceNodeAllocatable allowedUnsafeSysctls
+volumePluginDir providerID kernelMemcgNotification logging enableSystemLogHandler enableSystemLogQuery
+shutdownGracePeriod shutdownGracePeriodCriticalPods shutdownGracePeriodByPodPriority reservedMemory
+enableProfilingHandler enableDebugFlagsHandler memoryThrottlingFactor memoryReservationPolicy registerWithTaints
+registerNode tracing localStorageCapacityIsolation failCgroupV1 userNamespaces
+"""
+
+KNOWN = frozenset(_KNOWN.split())
+"""Fields that are accepted and not acted on yet; `podherd doctor --config F` lists those that a file sets."""

@@ -1,0 +1,88 @@
+"""Checks of the installation and of the agent that runs: extensions, Ray, configuration, actors, manifests."""
+
+import time
+from collections.abc import Iterator
+from importlib import machinery, metadata, util
+from pathlib import Path
+
+from podherd.agent.admin import Admin, AgentAwayError, AnswerError
+from podherd.agent.doctor import Check, Finding, Host, bad, ok, warn
+from podherd.errors import ConfigError
+
+ACTOR_SILENT_S = 30.0
+
+
+def extension(_host: Host) -> Iterator[Finding]:
+    """Whether the Cython extensions are built; without them the plain-Python fallback does the work, slowly."""
+    spec = util.find_spec("podherd.native.relist")
+    if spec and spec.origin and spec.origin.endswith(tuple(machinery.EXTENSION_SUFFIXES)):
+        yield ok("native extensions", "compiled")
+    else:
+        yield warn("native extensions", "not compiled: relisting is many times slower", "make build")
+
+
+def ray(_host: Host) -> Iterator[Finding]:
+    """Ray without importing it, which takes seconds."""
+    try:
+        yield ok("Ray", metadata.version("ray"))
+    except metadata.PackageNotFoundError:
+        yield bad("Ray", "is not installed", "make setup, or pip install podherd")
+
+
+def configuration(host: Host) -> Iterator[Finding]:
+    """Fields of the configuration file that are known and not acted on yet."""
+    if host.config is None:
+        return
+    from podherd.agent.config import read
+
+    try:
+        _, not_acted = read(host.config)
+    except ConfigError as error:
+        yield bad("configuration", error.reason, error.mend)
+        return
+    if not_acted:
+        yield warn("configuration", f"not acted on yet: {', '.join(not_acted)}", "they change nothing in this version")
+    else:
+        yield ok("configuration", str(host.config))
+
+
+def endpoint(root_dir: Path) -> str:
+    """The runtime that the running agent uses, empty when none runs."""
+    try:
+        return str(Admin(root_dir).get("agent")["runtimeEndpoint"])
+    except (AgentAwayError, AnswerError):
+        return ""
+
+
+def agent(host: Host) -> Iterator[Finding]:
+    """Whether an agent answers on the root directory, how its actors are, and which manifests it cannot use."""
+    admin = Admin(host.root_dir)
+    try:
+        actors, problems = admin.get("actors")["items"], admin.get("problems")["items"]
+    except AgentAwayError as error:
+        yield warn("agent", error.reason, error.mend)
+        return
+    except AnswerError as error:
+        yield warn("agent", f"runs, but: {error.reason}", error.mend)
+        return
+    yield ok("agent", f"runs with root directory {host.root_dir}")
+    yield from _actors(actors)
+    for problem in problems:
+        yield warn("manifest", f"{problem['thing']}: {problem['problem']}", "correct it, or take it away")
+
+
+def _actors(actors: list[dict[str, object]]) -> Iterator[Finding]:
+    for actor in actors:
+        name, pid, restarts = actor.get("name", "?"), actor.get("pid", "?"), actor.get("restarts", 0)
+        seen_at = actor.get("at")
+        silent_s = time.time() - float(seen_at) if isinstance(seen_at, int | float) else 0.0
+        detail = f"pid {pid}, {restarts} restarts"
+        if silent_s > ACTOR_SILENT_S:
+            yield warn(
+                f"actor {name}", f"{detail}, silent for {silent_s:.0f} s", "it is restarted by itself; see the log"
+            )
+        else:
+            yield ok(f"actor {name}", detail)
+
+
+CHECKS: tuple[Check, ...] = (extension, ray, configuration, agent)

@@ -1,0 +1,105 @@
+"""One life of the driver and its Ray, as the parent sees it: start it, hear it, know when it dies, end all of it."""
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from podherd.actors import ray_settings
+from podherd.agent import link, procs
+from podherd.model.settings import Settings
+
+VITAL = ("raylet", "gcs_server")
+"""Processes whose death ends this life, besides the driver's."""
+KILLED_WITHIN_S = 5.0
+TAIL_BYTES = 2000
+
+
+class Herd:
+    """A driver process and what it reports. `files` change as processes become known: select on them anew each turn."""
+
+    def __init__(self, settings: Settings, run_dir: Path, tree: str, born_at: float) -> None:
+        self.born_at = born_at
+        self.complete = False
+        self.failed = ""
+        self.drained: bool | None = None
+        self.pids: dict[str, int] = {}
+        self._tree = tree
+        self._log = run_dir / "driver.log"
+        self._reports = link.Reports()
+        self._socket, theirs = socket.socketpair()
+        environment = ray_settings.environment(ray_settings.new_token(run_dir), tree)
+        with theirs, self._log.open("wb") as log:
+            self._driver = subprocess.Popen(
+                [sys.executable, "-m", "podherd.agent.driver", str(theirs.fileno())],
+                env=environment, pass_fds=[theirs.fileno()], start_new_session=True,
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            )  # fmt: skip
+        self.pid = self._driver.pid
+        self._pidfds = {"driver": os.pidfd_open(self.pid)}
+        link.send_settings(self._socket, settings)
+        self._socket.setblocking(False)
+
+    def files(self) -> Iterator[tuple[int, str]]:
+        """What to wait for: the socket (empty name) and the pidfd of each vital process, with its name."""
+        yield self._socket.fileno(), ""
+        for name, pidfd in self._pidfds.items():
+            yield pidfd, name
+
+    def hear(self) -> None:
+        """Read what the driver says; a driver that has closed its socket is about to be known as dead."""
+        try:
+            data = self._socket.recv(65536)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            procs.kill([self.pid])
+        for report in self._reports.feed(data):
+            self._take(report)
+
+    def _take(self, report: dict[str, Any]) -> None:
+        self.failed = report.get("failed", self.failed)
+        self.drained = report.get("drained", self.drained)
+        self.pids = report.get("pids", self.pids)
+        self.complete = report.get("complete", self.complete)
+        for name in VITAL:
+            if name in self.pids and name not in self._pidfds:
+                try:
+                    self._pidfds[name] = os.pidfd_open(self.pids[name])
+                except ProcessLookupError:
+                    procs.kill([self.pid])
+
+    def order(self, line: bytes) -> None:
+        """Tell the driver something; one that is dead does not mind."""
+        try:
+            self._socket.sendall(line)
+        except OSError:
+            return
+
+    def owns(self, pid: int) -> bool:
+        """Whether a process comes from this life: by its environment, or by what the driver reported."""
+        return pid in self.pids.values() or procs.environment_value(pid, ray_settings.MARKER) == self._tree
+
+    def end(self) -> None:
+        """Kill the whole tree, also what has already lost its parents, and wait until it is gone."""
+        mine = {pid for pid in procs.children() if self.owns(pid)}
+        killed = procs.kill_tree({self.pid, *self.pids.values(), *mine} & procs.tree([os.getpid()]))
+        procs.wait_dead(killed, KILLED_WITHIN_S)
+        self._driver.wait()
+        procs.bury(killed)
+        for pidfd in self._pidfds.values():
+            os.close(pidfd)
+        self._socket.close()
+
+    def last_words(self) -> str:
+        """Why it died as far as it could tell: its report, else the end of its log."""
+        if self.failed:
+            return self.failed
+        with self._log.open("rb") as log:
+            log.seek(max(0, self._log.stat().st_size - TAIL_BYTES))
+            return log.read().decode(errors="replace").strip().rpartition("\n")[2]

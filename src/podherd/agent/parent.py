@@ -1,0 +1,259 @@
+"""The process that a user starts. It has no Ray in it, lives through every death of Ray, and builds Ray again.
+
+It watches the driver, the raylet and the GCS by pidfd; when one dies, all of that life is killed and a new one begins
+(containers are the runtime's, and untouched). It is the subreaper of all below, so that no orphan of a killed actor
+escapes it. When it dies itself, the kernel kills the driver, and with that everything of Ray; `guard` finds the rest.
+"""
+
+import os
+import secrets
+import select
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from podherd.actors import logs
+from podherd.actors.ray_settings import MARKER
+from podherd.agent import guard, link, procs
+from podherd.agent.herd import Herd
+from podherd.agent.hollow_child import HollowChild
+from podherd.agent.rebuild import BackOff
+from podherd.model.settings import Settings
+
+HOLLOW = "hollow"
+ORPHANS_EVERY_S = 2.0
+STOP_WITHIN_S = 5.0
+DRAIN_WITHIN_S = 300.0
+"""A pod's grace is its own affair, but the agent does not wait for ever; a second Ctrl-C ends it at once."""
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+Say = Callable[[str], None]
+
+
+def run(settings: Settings, on_state: Say, on_log: Say | None = None) -> int:
+    """Run the agent until it is told to stop; the exit code. Call it in the main thread.
+
+    on_state: a line a person reads, when something changes. on_log: the actors' log lines; None: to stderr.
+    """
+    run_dir = settings.root_dir / "run"
+    run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    mark = f"{os.getpid()}-{secrets.token_hex(8)}"
+    with (
+        guard.standing(mark),
+        _hollow(settings, on_state) as (hollow, settled),
+        _signals() as wakeup,
+        _log_pipe(settled) as pipe,
+    ):
+        return Parent(settled, run_dir, mark, hollow, on_state).run(wakeup, pipe, on_log or _to_stderr)
+
+
+def _to_stderr(line: str) -> None:
+    sys.stderr.write(line + "\n")
+
+
+class Parent:
+    """The loop: one `select` over signals, the log pipe, the driver's words and deaths, and the next time of note."""
+
+    def __init__(self, settings: Settings, run_dir: Path, mark: str, hollow: HollowChild | None, on_state: Say) -> None:
+        self._settings = settings
+        self._mark = mark
+        self._run_dir = run_dir
+        self._hollow = hollow
+        self._say = on_state
+        self._back_off = BackOff()
+        self._herd: Herd | None = None
+        self._lives = 0
+        self._begin_at = 0.0
+        self._stop_by: float | None = None
+        self._look_at = 0.0
+        self._not_mine = procs.children()
+
+    def run(self, wakeup: socket.socket, pipe: int, on_log: Say) -> int:
+        """Until it is told to stop, and everything below is gone."""
+        procs.become_subreaper()
+        log = _Lines(pipe, on_log)
+        try:
+            while not self._turn(wakeup, log):
+                continue
+        finally:
+            if self._herd is not None:
+                self._end(self._herd)
+            self._kill_orphans(everything=True)
+            procs.become_subreaper(False)
+            log.read()
+        self._say("stopped; containers run on" if not self._settings.drain_on_exit else "stopped")
+        return 0
+
+    def _turn(self, wakeup: socket.socket, log: "_Lines") -> bool:
+        """Wait for something and deal with it; True when there is no more to do."""
+        now = time.monotonic()
+        if self._herd is None and self._stop_by is None and now >= self._begin_at:
+            self._begin(now)
+        files = {wakeup.fileno(): "signal", log.pipe: "log"}
+        if self._herd is not None:
+            files.update((file, f"herd {name}") for file, name in self._herd.files())
+        if self._hollow is not None:
+            files[self._hollow.pidfd] = "hollow"
+        ready, _, _ = select.select(list(files), [], [], self._patience_s(now))
+        for what in [files[file] for file in ready]:
+            if what == "signal":
+                self._signalled(wakeup.recv(64))
+            elif what == "log":
+                log.read()
+            elif what == "hollow" and self._hollow is not None:
+                self._hollow.restart()
+            elif self._herd is not None:
+                self._herd_stirs(what.removeprefix("herd "))
+        return self._look_around(time.monotonic())
+
+    def _patience_s(self, now: float) -> float:
+        times = [self._look_at]
+        if self._herd is None:
+            times.append(self._begin_at)
+        if self._stop_by is not None:
+            times.append(self._stop_by)
+        return max(0.0, min(times) - now)
+
+    def _begin(self, now: float) -> None:
+        self._lives += 1
+        self._say("starting" if self._lives == 1 else "starting again")
+        self._herd = Herd(self._settings, self._run_dir, f"{self._mark}.{self._lives}", now)
+
+    def _herd_stirs(self, dead: str) -> None:
+        """The driver said something (no name), or a vital process died."""
+        herd = self._herd
+        if herd is None:
+            return
+        if not dead:
+            was_complete = herd.complete
+            herd.hear()
+            if herd.complete and not was_complete:
+                self._say(
+                    f"running: {len(herd.pids) - 2} actors, {time.monotonic() - herd.born_at:.1f} s after the start"
+                )
+            return
+        if self._stop_by is None:
+            self._lost(herd, dead)
+        else:
+            self._end(herd)
+
+    def _lost(self, herd: Herd, dead: str) -> None:
+        herd.hear()
+        self._end(herd)
+        now = time.monotonic()
+        wait_s = self._back_off.after_death(herd.born_at, now)
+        self._begin_at = now + wait_s
+        why = f": {herd.last_words()}" if dead == "driver" and not herd.complete else ""
+        self._say(f"{dead} died{why}; all of Ray is built again {f'in {wait_s:g} s' if wait_s else 'now'}")
+
+    def _end(self, herd: Herd) -> None:
+        herd.end()
+        self._herd = None
+
+    def _signalled(self, numbers: bytes) -> None:
+        """The first signal asks, the second one orders."""
+        for number in numbers:
+            if number not in SIGNALS:
+                continue
+            drain = self._settings.drain_on_exit and self._herd is not None and self._herd.complete
+            if self._stop_by is not None:
+                self._stop_by = time.monotonic()
+            elif self._herd is not None:
+                self._say("draining: pods are stopped; once more to stop now" if drain else "stopping")
+                self._herd.order(link.DRAIN if drain else link.STOP)
+                self._stop_by = time.monotonic() + (DRAIN_WITHIN_S if drain else STOP_WITHIN_S)
+            else:
+                self._stop_by = time.monotonic()
+
+    def _look_around(self, now: float) -> bool:
+        if self._stop_by is not None and (self._herd is None or now >= self._stop_by):
+            return True
+        if now >= self._look_at:
+            self._look_at = now + ORPHANS_EVERY_S
+            self._kill_orphans()
+        return False
+
+    def _kill_orphans(self, everything: bool = False) -> None:
+        """Whatever became our child without being started by us comes from a dead actor; a zombie is buried.
+
+        A process of another origin (a runtime's shim, say) is left alone: what is ours carries the tree's mark.
+        """
+        started = {self._herd.pid} if self._herd is not None else set()
+        if self._hollow is not None:
+            started.add(self._hollow.pid)
+        strangers = procs.children() - started - self._not_mine
+        mine = {pid for pid in strangers if procs.is_dead(pid) or self._is_marked(pid)}
+        if mine:
+            procs.bury(procs.kill_tree(mine) | mine)
+            if everything:
+                self._kill_orphans(everything=True)
+
+    def _is_marked(self, pid: int) -> bool:
+        return procs.environment_value(pid, MARKER).startswith(self._mark)
+
+
+class _Lines:
+    """The log pipe's lines."""
+
+    def __init__(self, pipe: int, on_log: Say) -> None:
+        self.pipe = pipe
+        self._on_log = on_log
+        self._rest = b""
+
+    def read(self) -> None:
+        """Pass on what is there."""
+        try:
+            data = os.read(self.pipe, 65536)
+        except BlockingIOError:
+            return
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            self._on_log(line.decode(errors="replace"))
+
+
+@contextmanager
+def _log_pipe(settings: Settings) -> Iterator[int]:
+    """The reading end of the actors' log; held open for writing too, so that it never ends."""
+    path = logs.pipe_path(settings)
+    path.unlink(missing_ok=True)
+    os.mkfifo(path, 0o600)
+    pipe = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        yield pipe
+    finally:
+        os.close(pipe)
+
+
+@contextmanager
+def _signals() -> Iterator[socket.socket]:
+    """Signals as bytes on a socket; what was before is put back."""
+    ours, theirs = socket.socketpair()
+    theirs.setblocking(False)
+    before = {number: signal.signal(number, lambda *_: None) for number in SIGNALS}
+    old = signal.set_wakeup_fd(theirs.fileno(), warn_on_full_buffer=False)
+    try:
+        yield ours
+    finally:
+        signal.set_wakeup_fd(old)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        ours.close()
+        theirs.close()
+
+
+@contextmanager
+def _hollow(settings: Settings, say: Say) -> Iterator[tuple[HollowChild | None, Settings]]:
+    """The hollow runtime when the settings name it, and the settings with its socket."""
+    if settings.runtime_endpoint != HOLLOW:
+        yield None, settings
+        return
+    child = HollowChild(settings.root_dir / "hollow.sock", say)
+    try:
+        yield child, replace(settings, runtime_endpoint=child.endpoint)
+    finally:
+        child.stop()

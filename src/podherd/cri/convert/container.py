@@ -1,0 +1,79 @@
+"""A container of a pod's spec as CreateContainer wants it (kubelet behaviour, sections 3.9 to 3.12)."""
+
+from collections.abc import Iterable, Sequence
+
+from cri_api.v1 import api_pb2 as pb
+
+from podherd.cri.convert.environment import environment
+from podherd.cri.convert.host import Host
+from podherd.cri.convert.labels import container_annotations, container_labels
+from podherd.cri.convert.mounts import mount
+from podherd.cri.convert.resources import container_resources
+from podherd.cri.convert.security import container_security
+from podherd.errors import ContainerConfigError
+from podherd.model.expand import expand
+from podherd.model.pod import Container, Pod
+from podherd.model.settings import Settings
+
+
+def container_config(
+    pod: Pod,
+    container: Container,
+    attempt: int,
+    image_ref: str,
+    settings: Settings,
+    *,
+    host: Host,
+    pod_ips: Sequence[str] = (),
+    mounts: Sequence[pb.Mount] = (),
+    termination_log: str = "",
+    image: pb.Image | None = None,
+    services: Iterable[tuple[str, str]] = (),
+    target_id: str = "",
+) -> pb.ContainerConfig:
+    """The CRI config of one attempt. Raises ContainerConfigError for what this node cannot do.
+
+    image_ref: as the runtime resolved it. image: its ImageStatus, whose user decides where the spec names none.
+    mounts: those of volumes and /etc/hosts. termination_log: host file to mount at terminationMessagePath, empty for
+    none. services: service variables. target_id: the container whose processes an ephemeral container joins.
+    """
+    body = container.body
+    if body.get("volumeDevices"):
+        raise ContainerConfigError(f"volumeDevices of container {container.name}", "block volumes are not supported")
+    variables = environment(pod, container, host, tuple(pod_ips), services)
+    return pb.ContainerConfig(
+        metadata=pb.ContainerMetadata(name=container.name, attempt=attempt),
+        image=pb.ImageSpec(image=image_ref, user_specified_image=container.image),
+        command=[expand(word, variables) for word in body.get("command") or ()],
+        args=[expand(word, variables) for word in body.get("args") or ()],
+        working_dir=body.get("workingDir") or "",
+        envs=[pb.KeyValue(key=name, value=value) for name, value in variables.items()],
+        mounts=_mounts(container, mounts, termination_log),
+        labels=container_labels(pod, container),
+        annotations=container_annotations(pod, container, attempt),
+        log_path=log_path(container.name, attempt),
+        stdin=body.get("stdin") or False,
+        stdin_once=body.get("stdinOnce") or False,
+        tty=body.get("tty") or False,
+        linux=pb.LinuxContainerConfig(
+            resources=container_resources(pod, container, settings, host),
+            security_context=container_security(pod, container, settings, host, image, target_id),
+        ),
+        stop_signal=_stop_signal(container),
+    )
+
+
+def log_path(name: str, attempt: int) -> str:
+    """The log file of one attempt, relative to the pod's log directory (kubelet behaviour, section 3.10)."""
+    return f"{name}/{attempt}.log"
+
+
+def _mounts(container: Container, mounts: Sequence[pb.Mount], termination_log: str) -> list[pb.Mount]:
+    path = container.body.get("terminationMessagePath")
+    return [*mounts, mount(path, termination_log)] if path and termination_log else list(mounts)
+
+
+def _stop_signal(container: Container) -> pb.Signal.ValueType:
+    """`lifecycle.stopSignal`; without one the runtime takes the image's."""
+    name = (container.body.get("lifecycle") or {}).get("stopSignal")
+    return pb.Signal.Value(name) if name else pb.RUNTIME_DEFAULT

@@ -1,0 +1,22 @@
+"""What conversion must know of the machine, read once by whoever calls."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """Facts of this node.
+
+    memory_bytes: the node's memory capacity, for oom_score_adj. cpu_milli: CPUs times 1000. resolv_conf: the text of
+    the file that `settings.resolv_conf` names. ips: the node's addresses (`status.hostIPs`).
+    hugepage_sizes: CRI names, `2MB`. cgroup_v2: the runtime's containers are on the unified hierarchy.
+    thermal_paths: per-CPU thermal_throttle directories, to be masked.
+    """
+
+    memory_bytes: int
+    cpu_milli: int = 0
+    resolv_conf: str = ""
+    ips: tuple[str, ...] = ()
+    hugepage_sizes: tuple[str, ...] = ()
+    cgroup_v2: bool = False
+    thermal_paths: tuple[str, ...] = ()

@@ -1,0 +1,74 @@
+"""Requests and limits as the CRI's Linux resources (kubelet behaviour, section 3.11; case SPEC-3)."""
+
+from cri_api.v1 import api_pb2 as pb
+
+from podherd.cri.convert.host import Host
+from podherd.cri.convert.oom import oom_score_adj
+from podherd.errors import ContainerConfigError
+from podherd.model.pod import Container, Pod
+from podherd.model.quantity import QuantityError
+from podherd.model.resources import Amounts, amounts_of, container_amounts, overhead_of, pod_amounts
+from podherd.model.settings import Settings
+
+MIN_SHARES = 2
+MAX_SHARES = 262_144
+MIN_QUOTA_US = 1_000
+_HUGE = "hugepages-"
+
+
+def cpu_shares(milli: int) -> int:
+    """cgroup v1 shares of a CPU request in thousandths."""
+    return min(max(milli * 1024 // 1000, MIN_SHARES), MAX_SHARES)
+
+
+def cpu_quota_us(milli: int, period_us: int) -> int:
+    """CPU time in one period for a limit in thousandths of a CPU; 0 is no limit."""
+    return max(milli * period_us // 1000, MIN_QUOTA_US) if milli else 0
+
+
+def container_resources(pod: Pod, container: Container, settings: Settings, host: Host) -> pb.LinuxContainerResources:
+    """All of one container's resources. Raises ContainerConfigError for a value that is no quantity."""
+    try:
+        requests, limits = container_amounts(container, "requests"), container_amounts(container, "limits")
+        whole = amounts_of(pod.body["spec"].get("resources"), "limits")
+        resources = _compute(requests, {**whole, **limits}, settings)
+        resources.oom_score_adj = oom_score_adj(pod, container, host.memory_bytes)
+    except QuantityError as error:
+        raise ContainerConfigError(f"resources of container {container.name}", str(error), error.mend) from error
+    resources.hugepage_limits.extend(_hugepages(limits, host))
+    if host.cgroup_v2:
+        resources.unified.update({"memory.oom.group": "1", "memory.swap.max": "0"})
+    return resources
+
+
+def sandbox_resources(pod: Pod, settings: Settings) -> pb.LinuxContainerResources:
+    """The sum over the pod's containers, which sandboxed runtimes size their machine by."""
+    try:
+        return _compute(pod_amounts(pod, "requests"), pod_amounts(pod, "limits"), settings)
+    except QuantityError as error:
+        raise ContainerConfigError(f"resources of pod {pod.key}", str(error), error.mend) from error
+
+
+def sandbox_overhead(pod: Pod, settings: Settings) -> pb.LinuxContainerResources | None:
+    """`spec.overhead`, counted apart from the containers."""
+    amounts = overhead_of(pod)
+    return _compute(amounts, amounts, settings) if amounts else None
+
+
+def _compute(requests: Amounts, limits: Amounts, settings: Settings) -> pb.LinuxContainerResources:
+    limit = limits.get("cpu", 0)
+    resources = pb.LinuxContainerResources(
+        cpu_shares=cpu_shares(requests.get("cpu", limit)), memory_limit_in_bytes=limits.get("memory", 0)
+    )
+    if settings.cpu_cfs_quota:
+        resources.cpu_period = settings.cpu_cfs_period_us
+        resources.cpu_quota = cpu_quota_us(limit, settings.cpu_cfs_period_us)
+    return resources
+
+
+def _hugepages(limits: Amounts, host: Host) -> list[pb.HugepageLimit]:
+    sizes = dict.fromkeys(host.hugepage_sizes, 0)
+    for name, limit in limits.items():
+        if name.startswith(_HUGE):
+            sizes[name.removeprefix(_HUGE).removesuffix("i") + "B"] = limit
+    return [pb.HugepageLimit(page_size=size, limit=limit) for size, limit in sizes.items()]

@@ -1,0 +1,50 @@
+"""When to list everything: at the usual pace, and earlier when many pods wait for a list."""
+
+from collections import deque
+
+from podherd.machines.pleg.lane import NEVER
+from podherd.machines.pleg.rules import Rules
+
+RUSH_S = 1.0
+"""The window in which demands are counted."""
+
+
+class Relists:
+    """done_at: when the last successful one began; took_s: how long it took. under_way: when that in flight began."""
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        self._demands: deque[float] = deque()
+        self.done_at = NEVER
+        self.took_s = 0.0
+        self.under_way: float | None = None
+        self.next_at = NEVER
+
+    def demanded(self, now: float) -> None:
+        """Somebody wants a list newer than the last."""
+        self._demands.append(now)
+
+    def is_rush(self, now: float) -> bool:
+        """Whether one list for all is cheaper than one for each that waits."""
+        while self._demands and self._demands[0] <= now - RUSH_S:
+            self._demands.popleft()
+        return len(self._demands) > self._rules.few
+
+    def hurry(self) -> None:
+        """Pods wait: let the next one come as soon as its cost allows."""
+        pause_s = max(self._rules.early_s, self._rules.early_cost * self.took_s)
+        self.next_at = min(self.next_at, self.done_at + pause_s)
+
+    def begin(self, now: float) -> bool:
+        """Whether a relist is due now; then it is under way."""
+        if self.under_way is not None or now < self.next_at:
+            return False
+        self.under_way = now
+        return True
+
+    def end(self, now: float, done_at: float | None) -> None:
+        """It is over; done_at: when the successful one began."""
+        self.under_way = None
+        self.next_at = now + self._rules.relist_s
+        if done_at is not None:
+            self.done_at, self.took_s = done_at, now - done_at

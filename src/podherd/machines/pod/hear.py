@@ -1,0 +1,206 @@
+"""What each event changes in the records; decisions follow in `advance`."""
+
+from podherd.machines.pod.events import (
+    SandboxFailed,
+    Started,
+    StartFailed,
+    StepFailed,
+    Synced,
+    Unreadable,
+    Wanted,
+    Woke,
+)
+from podherd.machines.pod.herd import Herd
+from podherd.machines.pod.instructions import Instruction
+from podherd.machines.pod.policy import Policy
+from podherd.machines.pod.record import NEVER, Failure, PullTrouble, Record
+from podherd.machines.pod.reports import pod_event
+from podherd.machines.pod.terminate import grace_s
+from podherd.machines.pod.turns import end_replaced
+from podherd.model.pod import Pod
+from podherd.model.status import IMAGE_PULL_BACK_OFF
+from podherd.wire.control import Drain
+from podherd.wire.desired import Gone, Roster
+from podherd.wire.node import RuntimeState
+from podherd.wire.observed import Observed, ObservedRoster
+
+
+class Hear:
+    """One method per event; each marks the pods that are to be decided about."""
+
+    def __init__(self, herd: Herd, policy: Policy) -> None:
+        self._herd = herd
+        self._policy = policy
+
+    def wanted(self, event: Wanted) -> list[Instruction]:
+        """A new pod, a change of one, or one that comes back while it is being terminated."""
+        pod = event.pod
+        self._herd.wanted.add(pod.uid)
+        old = self._herd.records.get(pod.uid)
+        if old is not None and old.ending is None and old.pod == pod and not old.problem:
+            return []
+        record = self._herd.open(pod.uid, pod.namespace, pod.name, self._herd.roster_at)
+        if record.ending is not None and not _is_deleted(pod):
+            record.again = (pod, event.cause)
+            return []
+        record.want(pod, event.cause)
+        if _is_deleted(pod):
+            record.end(event.cause, grace_s(record))
+        end_replaced(self._herd, record)
+        return []
+
+    def unreadable(self, event: Unreadable) -> list[Instruction]:
+        """The pod that a source wants cannot be read: what runs goes on, and a user is told."""
+        self._herd.wanted.add(event.uid)
+        record = self._herd.open(event.uid, event.namespace, event.name, self._herd.roster_at)
+        if record.problem == event.problem:
+            return []
+        record.problem = event.problem
+        return [pod_event(record, self._herd.now, "Warning", "FailedValidation", event.problem)]
+
+    def gone(self, event: Gone) -> list[Instruction]:
+        """The source dropped the pod."""
+        self._herd.wanted.discard(event.uid)
+        if (record := self._herd.records.get(event.uid)) is not None:
+            self._end(record, event.cause)
+        return []
+
+    def roster(self, event: Roster) -> list[Instruction]:
+        """All that the sources want; once it is complete, what is not listed ends."""
+        self._herd.sources_seen = event.complete
+        if not event.complete:
+            self._herd.wanted.update(event.uids)
+            return []
+        self._herd.wanted = set(event.uids)
+        for record in self._herd.records.values():
+            if record.uid in self._herd.wanted:
+                continue
+            self._end(record, "no source wants it any more")
+        return []
+
+    def _end(self, record: Record, cause: str) -> None:
+        record.again = None
+        record.end(cause, grace_s(record))
+        self._herd.touched[record.uid] = None
+
+    def observed(self, event: Observed) -> list[Instruction]:
+        """What the runtime holds of one pod."""
+        record = self._herd.records.get(event.uid)
+        if record is None:
+            if self._herd.is_buried(event) or not (event.sandboxes or event.containers or event.stale):
+                return []
+            record = self._herd.open(event.uid, event.namespace, event.name, None)
+        was_stale = record.stale
+        if not record.see(event):
+            return []
+        self._herd.touched[record.uid] = None
+        if record.pod is None:
+            end_replaced(self._herd, record)
+        if event.stale and event.stale != was_stale:
+            return [
+                pod_event(record, self._herd.now, "Warning", "FailedSync", f"error determining status: {event.stale}")
+            ]
+        return []
+
+    def observed_roster(self, event: ObservedRoster) -> list[Instruction]:
+        """What is not listed was absent from the runtime. The first one lets the shard begin."""
+        listed = set(event.uids)
+        for record in self._herd.records.values():
+            if record.uid not in listed and (record.known_at is None or record.known_at < event.at):
+                record.see_nothing(event.at)
+                self._herd.touched[record.uid] = None
+        self._herd.buried = {uid: at for uid, at in self._herd.buried.items() if at >= event.at}
+        if self._herd.roster_at is None:
+            self._herd.touch_all()
+        self._herd.roster_at = event.at
+        return []
+
+    def runtime_state(self, event: RuntimeState) -> list[Instruction]:
+        """The runtime or its network came or went."""
+        old, self._herd.runtime = self._herd.runtime, event
+        ready = (event.runtime_ready, event.network_ready)
+        if old is None or (old.runtime_ready, old.network_ready) != ready:
+            self._herd.touch_all()
+        return []
+
+    def drain(self, _event: Drain) -> list[Instruction]:
+        """Stop what the sources want and what is ending; a pod that only the runtime knows is not ours to stop."""
+        if self._herd.undrained is None:
+            ours = [r for r in self._herd.records.values() if r.pod is not None or r.ending is not None]
+            self._herd.undrained = {record.uid for record in ours}
+            self._herd.drained = [record.uid for record in ours]
+            for record in ours:
+                record.hold_until = NEVER
+                record.cancel = record.cancel or (record.running is not None and record.ending is None)
+        self._herd.touch_all()
+        return []
+
+    def woke(self, event: Woke) -> list[Instruction]:
+        """A time has come; which one, the decision finds out."""
+        if (record := self._herd.records.get(event.uid)) is not None:
+            record.wake_at = None
+            self._herd.touched[record.uid] = None
+        return []
+
+    def synced(self, event: Synced) -> list[Instruction]:
+        """The running plan is done; a second answer, or one to an older plan, says nothing."""
+        record = self._herd.records.get(event.uid)
+        if record is None or record.running is None or record.running.plan_id != event.plan_id:
+            return []
+        done, record.running, record.cancel = record.running, None, False
+        record.synced_at = self._herd.now
+        if event.did:
+            record.deed_at, record.looked_at = event.ended_at, None
+        for result in event.results:
+            self._take(record, result)
+            if isinstance(result, Started | StartFailed) and (crash := done.crashes.get(result.name)) is not None:
+                record.crashes[result.name] = crash
+        self._raise_pulls(record, event)
+        clean = not event.cancelled and not any(isinstance(r, SandboxFailed | StepFailed) for r in event.results)
+        record.last_plan = done.plan if clean else None
+        record.cleaned_at = event.ended_at if clean and done.plan.clean_up else None
+        self._herd.touched[record.uid] = None
+        return []
+
+    def _take(self, record: Record, result: object) -> None:
+        now = self._herd.now
+        retry_at = now + self._policy.retry_after_s(record.uid)
+        if isinstance(result, Started):
+            record.failures.pop(result.name, None)
+            record.started[result.name] = result
+            record.attempts[result.name] = max(result.attempt, record.attempts.get(result.name, -1))
+        elif isinstance(result, StartFailed):
+            # A failed pull is tried again at once: then the image is in back-off, and the pod says so.
+            record.failures[result.name] = Failure(
+                result.reason, result.message, now if result.image_pull else self._retry_at(record, result, retry_at)
+            )
+        elif isinstance(result, SandboxFailed):
+            record.sandbox_retry_at = retry_at
+        elif isinstance(result, StepFailed):
+            record.hold_until = retry_at
+
+    def _retry_at(self, record: Record, result: StartFailed, retry_at: float) -> float:
+        """An absent image is looked for at the usual pace, and pulled as soon as its back-off allows."""
+        if result.reason != IMAGE_PULL_BACK_OFF:
+            return retry_at
+        trouble = record.pulls.get(_image_of(record, result.name))
+        if trouble is None:
+            return retry_at
+        return min(retry_at, self._policy.pull_rule.until(trouble.back_off, trouble.back_off.raised_at))
+
+    def _raise_pulls(self, record: Record, event: Synced) -> None:
+        """Once per image, however many containers of the pod share it."""
+        failed = {_image_of(record, r.name): r for r in event.results if isinstance(r, StartFailed) and r.image_pull}
+        for image, result in failed.items():
+            old = record.pulls.get(image)
+            now = self._herd.now
+            back_off = self._policy.pull_rule.raised(old.back_off if old else None, now, now)
+            record.pulls[image] = PullTrouble(back_off, result.message)
+
+
+def _image_of(record: Record, name: str) -> str:
+    return next((container.image for container in record.by_name if container.name == name), "")
+
+
+def _is_deleted(pod: Pod) -> bool:
+    return pod.body["metadata"].get("deletionTimestamp") is not None

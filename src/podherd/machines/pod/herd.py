@@ -1,0 +1,91 @@
+"""All pods of one shard by uid and by full name, and what is known beyond single pods."""
+
+from podherd.machines.pod.record import Record
+from podherd.wire.node import RuntimeState
+from podherd.wire.observed import Observed
+
+
+class Herd:
+    """The state of the pod machine. now: the time that the shell gave with the events in hand.
+
+    wanted: uids that the sources want, bodies yet to come included. sources_seen: whether `wanted` is all.
+    roster_at: the time of which it is known what the runtime holds; None before the PLEG's first word.
+    undrained: uids that may still run, None unless draining; drained: all that the drain is about, until it is told.
+    touched: uids to decide about before `handle` returns.
+    buried: uids of forgotten pods and when: a late observation must not bring them back.
+    """
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.records: dict[str, Record] = {}
+        self.names: dict[tuple[str, str], list[str]] = {}
+        self.wanted: set[str] = set()
+        self.sources_seen = False
+        self.roster_at: float | None = None
+        self.runtime: RuntimeState | None = None
+        self.undrained: set[str] | None = None
+        self.drained: list[str] | None = None
+        self.touched: dict[str, None] = {}
+        self.buried: dict[str, float] = {}
+        self.last_plan_id = 0
+
+    def open(self, uid: str, namespace: str, name: str, known_at: float | None) -> Record:
+        """The pod's record, made when there is none. known_at: since when a new one is known to be absent, or None."""
+        if (record := self.records.get(uid)) is None:
+            if known_at is not None:
+                known_at = max(known_at, self.buried.pop(uid, known_at))
+            record = self.records[uid] = Record(uid, namespace, name, self.now, known_at)
+            self.names.setdefault((namespace, name), []).append(uid)
+        self.touched[uid] = None
+        return record
+
+    def close(self, record: Record, at: float) -> None:
+        """Drop a pod of which nothing is left, and let the next of its full name go on."""
+        del self.records[record.uid]
+        if self.undrained is not None:
+            self.undrained.discard(record.uid)
+        self.buried[record.uid] = at
+        self.touch_others(record)
+        uids = self.names[record.namespace, record.name]
+        uids.remove(record.uid)
+        if not uids:
+            del self.names[record.namespace, record.name]
+
+    def touch_others(self, record: Record) -> None:
+        """Decide about the pods that wait for this one's full name."""
+        for uid in self.names[record.namespace, record.name]:
+            if uid != record.uid:
+                self.touched[uid] = None
+
+    def touch_all(self) -> None:
+        """Decide about every pod: something that concerns all has changed."""
+        self.touched.update(dict.fromkeys(self.records))
+
+    def is_buried(self, seen: Observed) -> bool:
+        """Whether this observation is older than the end of the pod that it speaks of."""
+        buried_at = self.buried.get(seen.uid)
+        if buried_at is None:
+            return False
+        if seen.at > buried_at:
+            del self.buried[seen.uid]
+            return False
+        return True
+
+    def namesakes(self, record: Record) -> list[Record]:
+        """The other pods of the same full name, oldest arrival first."""
+        uids = self.names[record.namespace, record.name]
+        return [] if len(uids) == 1 else [self.records[uid] for uid in uids if uid != record.uid]
+
+    def is_orphan(self, record: Record) -> bool:
+        """In the runtime, in no source, all sources seen (kubelet behaviour, section 15)."""
+        return self.sources_seen and record.pod is None and record.uid not in self.wanted
+
+    def runtime_ready(self) -> bool:
+        """Nothing is done while the runtime has not said that it is ready (kubelet behaviour, section 2.1)."""
+        return self.runtime is not None and self.runtime.runtime_ready
+
+    def network_trouble(self) -> str:
+        """Why no pod network can be had; empty when it can."""
+        if self.runtime is None or self.runtime.network_ready:
+            return ""
+        return self.runtime.message or "the runtime's network is not ready"

@@ -1,0 +1,236 @@
+"""What the machine knows of one pod: wish, runtime as last seen, running plan, back-offs, what was published."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from podherd.machines.backoff import BackOff
+from podherd.machines.pod.events import Started
+from podherd.machines.pod.instructions import Plan, Publish
+from podherd.model import keys
+from podherd.model.pod import Container, Pod
+from podherd.model.qos import qos_class
+from podherd.model.status import STATUS_UNKNOWN, STATUS_UNKNOWN_EXIT
+from podherd.wire.observed import ContainerSeen, Observed, SandboxSeen
+
+CREATED = "created"
+RUNNING = "running"
+EXITED = "exited"
+UNKNOWN = "unknown"
+LIVE = frozenset({RUNNING, UNKNOWN})
+"""States in which a process of the container may exist."""
+
+CLOCK_STEP_S = 60.0
+"""An observation this much older than the last is no late frame: the clock was set back."""
+LOST_MESSAGE = "The container could not be located when the pod was terminated"
+NEVER = float("-inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a container waits (reason and message of its status), and when it may be tried again."""
+
+    reason: str
+    message: str
+    retry_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class PullTrouble:
+    """An image's back-off and the error of its last pull."""
+
+    back_off: BackOff
+    error: str
+
+
+@dataclass(slots=True)
+class Running:
+    """The sync in flight. crashes: the back-offs that count once their container's start was tried."""
+
+    plan_id: int
+    plan: Plan
+    crashes: dict[str, BackOff] = field(default_factory=dict)
+    cancelled: bool = False
+
+
+@dataclass(slots=True)
+class Ending:
+    """The pod is being terminated, which nothing takes back. kill_at: when its first kill was ordered."""
+
+    cause: str
+    grace_s: int
+    kill_at: float | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Record:
+    """One pod uid. Times are epoch seconds of the shell's clock; None or NEVER: not yet.
+
+    known_at: the time of which `sandboxes` and `containers` are true; None while unknown. deed_at: the end of the
+    last sync that did something: nothing is planned from an older view (kubelet behaviour, section 2.3).
+    newest: per container name the newest instance, remembered when the runtime has lost it. previous: the one before.
+    attempts: highest attempt per name. started: what the last sync says it started and no view has shown yet.
+    hold_until, sandbox_retry_at: pauses after failures. last_plan: the last plan that was done without a failure.
+    synced_at: when the last sync was answered. again: the pod was wanted anew while ending.
+    cleaned_at: when its last deed was done.
+    """
+
+    uid: str
+    namespace: str
+    name: str
+    first_seen: float
+    known_at: float | None
+    pod: Pod | None = None
+    cause: str = ""
+    problem: str = ""
+    by_name: tuple[Container, ...] = ()
+    qos: str = ""
+    sandboxes: tuple[SandboxSeen, ...] = ()
+    containers: tuple[ContainerSeen, ...] = ()
+    newest: dict[str, ContainerSeen] = field(default_factory=dict)
+    previous: dict[str, ContainerSeen] = field(default_factory=dict)
+    attempts: dict[str, int] = field(default_factory=dict)
+    started: dict[str, Started] = field(default_factory=dict)
+    stale: str = ""
+    running: Running | None = None
+    cancel: bool = False
+    last_plan: Plan | None = None
+    deed_at: float = NEVER
+    synced_at: float = NEVER
+    looked_at: float | None = None
+    ending: Ending | None = None
+    again: tuple[Pod, str] | None = None
+    cleaned_at: float | None = None
+    failures: dict[str, Failure] = field(default_factory=dict)
+    crashes: dict[str, BackOff] = field(default_factory=dict)
+    pulls: dict[str, PullTrouble] = field(default_factory=dict)
+    hold_until: float = NEVER
+    sandbox_retry_at: float = NEVER
+    network_told: bool = False
+    phase: str = ""
+    conditions: dict[str, dict[str, Any]] = field(default_factory=dict)
+    published: Publish | None = None
+    version: int = 0
+    resync_at: float = NEVER
+    wake_at: float | None = None
+    was_live: bool = False
+
+    @property
+    def fresh(self) -> bool:
+        """Whether the view is newer than the last deed."""
+        return self.known_at is not None and self.known_at > self.deed_at
+
+    @property
+    def live(self) -> bool:
+        """Whether something of the pod runs, or may run for all that is known."""
+        if self.running is not None:
+            return not self.running.plan.clean_up
+        if not self.fresh:
+            return True
+        return any(s.ready for s in self.sandboxes) or any(c.state in LIVE for c in self.containers)
+
+    @property
+    def static(self) -> bool:
+        """Whether a file or URL made this pod, by its spec or else by what its sandbox carries."""
+        source = self.pod.source if self.pod is not None else self.sandboxes[0].source if self.sandboxes else ""
+        return source in (keys.SOURCE_FILE, keys.SOURCE_HTTP)
+
+    def want(self, pod: Pod, cause: str) -> None:
+        """Take a new or changed spec; a change that matters ends the pauses of the old one and its running sync."""
+        changed = self.pod is None or self.pod.body["spec"] != pod.body["spec"]
+        self.pod, self.cause, self.problem = pod, cause, ""
+        if not changed:
+            return
+        self.by_name = tuple(sorted(pod.containers, key=lambda container: container.name))
+        self.qos = qos_class(pod.body)
+        self.failures.clear()
+        self.hold_until = self.sandbox_retry_at = NEVER
+        self.cancel = self.running is not None
+
+    def end(self, cause: str, grace_s: int) -> None:
+        """Begin to terminate; a second call can only shorten the grace (kubelet behaviour, section 2.3)."""
+        if self.ending is None:
+            self.ending = Ending(cause, grace_s)
+        elif grace_s < self.ending.grace_s:
+            self.ending.grace_s = grace_s
+        else:
+            return
+        self.hold_until = NEVER
+        self.last_plan = None
+        self.cancel = self.running is not None and not self.running.plan.clean_up
+
+    def see(self, seen: Observed) -> bool:
+        """Take what the runtime holds; False for an observation that is older than the one already known."""
+        if self.known_at is not None and seen.at < self.known_at:
+            if self.known_at - seen.at < CLOCK_STEP_S:
+                return False
+            self.deed_at = NEVER
+        self.stale = seen.stale
+        if seen.stale:
+            return True
+        self.known_at = seen.at
+        self.sandboxes, self.containers = _with_kept_ips(seen.sandboxes, self.sandboxes), seen.containers
+        for sandbox in seen.sandboxes:
+            self.first_seen = min(self.first_seen, sandbox.created_at)
+        self._sort_instances()
+        return True
+
+    def see_nothing(self, at: float) -> None:
+        """The runtime held nothing of the pod at this time."""
+        self.see(Observed(self.uid, self.namespace, self.name, at, (), ()))
+
+    def _sort_instances(self) -> None:
+        newest: dict[str, ContainerSeen] = {}
+        previous: dict[str, ContainerSeen] = {}
+        for seen in self.containers:
+            first = newest.setdefault(seen.name, seen)
+            if first is not seen:
+                previous.setdefault(seen.name, seen)
+            elif seen.attempt > self.attempts.get(seen.name, -1):
+                self.attempts[seen.name] = seen.attempt
+        self._remember_lost(newest, previous)
+        self.newest, self.previous = newest, previous
+
+    def _remember_lost(self, newest: dict[str, ContainerSeen], previous: dict[str, ContainerSeen]) -> None:
+        """A run counts also when its container was removed behind our back (case SYNC-3)."""
+        at = self.known_at or 0.0
+        if self.fresh:
+            for started in self.started.values():
+                known = newest.get(started.name) or self.newest.get(started.name)
+                if known is None or known.attempt < started.attempt:
+                    self.newest[started.name] = _lost(_unseen(started, at), at)
+            self.started = {}
+        for name, last in self.newest.items():
+            now = newest.get(name)
+            if last.state == CREATED or (now is not None and _supersedes(now, last)):
+                continue
+            if now is not None:
+                previous[name] = now
+            newest[name] = _lost(last, at)
+
+
+def _with_kept_ips(now: tuple[SandboxSeen, ...], before: tuple[SandboxSeen, ...]) -> tuple[SandboxSeen, ...]:
+    """The addresses of a stopped sandbox stay known (kubelet behaviour, section 4)."""
+    if not now or not before or now[0].ready or any(now[0].ips) or now[0].id != before[0].id:
+        return now
+    return (replace(now[0], ips=before[0].ips), *now[1:])
+
+
+def _supersedes(now: ContainerSeen, last: ContainerSeen) -> bool:
+    return now.id == last.id or now.created_at >= last.created_at or now.state in LIVE
+
+
+def _lost(last: ContainerSeen, at: float) -> ContainerSeen:
+    if last.state == EXITED:
+        return last
+    return replace(
+        last, state=EXITED, exit_code=STATUS_UNKNOWN_EXIT, reason=STATUS_UNKNOWN, message=LOST_MESSAGE, finished_at=at
+    )
+
+
+def _unseen(started: Started, at: float) -> ContainerSeen:
+    """What stands for a container that was started and gone before anybody looked."""
+    return ContainerSeen(
+        id=started.id, name=started.name, sandbox_id="", attempt=started.attempt, state=RUNNING, created_at=at,
+        started_at=at, finished_at=0.0, exit_code=0, reason="", message="", image="", image_ref="", log_path="",
+        labels={}, annotations={},
+    )  # fmt: skip

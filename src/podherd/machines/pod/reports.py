@@ -1,0 +1,39 @@
+"""What the machine tells the world about a pod: its status when it changed, and events."""
+
+from podherd.machines.pod.instructions import Instruction, Publish
+from podherd.machines.pod.instructions import Record as RecordEvent
+from podherd.machines.pod.policy import Policy
+from podherd.machines.pod.record import Record
+from podherd.machines.pod.status import pod_status
+from podherd.model.pod import Pod
+from podherd.model.status import PENDING
+from podherd.wire.status import PodEvent
+
+UNREADABLE = "Unreadable"
+
+
+def pod_event(record: Record, now: float, kind: str, reason: str, message: str) -> RecordEvent:
+    """A Kubernetes event about the pod as a whole. kind: `Normal` or `Warning`."""
+    return RecordEvent(PodEvent(record.uid, record.namespace, record.name, "", now, kind, reason, message))
+
+
+def publish(record: Record, pod: Pod, policy: Policy, ended: bool, now: float) -> list[Instruction]:
+    """The pod's status, if it differs from the last one."""
+    return _publish(record, pod.source, pod_status(record, pod, policy, ended, now))
+
+
+def publish_unreadable(record: Record) -> list[Instruction]:
+    """The status of a pod whose manifest cannot be read."""
+    return _publish(record, "", {"phase": PENDING, "reason": UNREADABLE, "message": record.problem})
+
+
+def _publish(record: Record, source: str, status: dict[str, object]) -> list[Instruction]:
+    last = record.published
+    deleting = record.ending is not None
+    if last is not None and last.deleting == deleting and last.status == status:
+        return []
+    record.version += 1
+    record.published = Publish(
+        record.uid, record.namespace, record.name, source, record.version, deleting, record.first_seen, status
+    )
+    return [record.published]

@@ -1,0 +1,72 @@
+"""Probes and lifecycle hooks."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from podherd.model.problem import Problem, invalid, required, unsupported_value
+from podherd.model.validate.names import header_name, port_name, port_number
+
+_PROBE_KINDS = ("exec", "httpGet", "tcpSocket", "grpc")
+_HOOK_KINDS = ("exec", "httpGet", "tcpSocket", "sleep")
+_SIGNALS = frozenset(
+    [f"SIG{name}" for name in (
+        "ABRT ALRM BUS CHLD CLD CONT FPE HUP ILL INT IO IOT KILL PIPE POLL PROF PWR QUIT SEGV STKFLT STOP SYS TERM "
+        "TRAP TSTP TTIN TTOU URG USR1 USR2 VTALRM WINCH XCPU XFSZ RTMIN RTMAX"
+    ).split()]
+    + [f"SIGRTMINPLUS{number}" for number in range(1, 16)]
+    + [f"SIGRTMAXMINUS{number}" for number in range(1, 15)]
+)  # fmt: skip
+_NOT_NEGATIVE = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold")
+
+
+def probe_problems(path: str, probe: Mapping[str, Any], name: str) -> Iterator[Problem]:
+    """What is wrong with one probe; `name` is its field, such as `livenessProbe`."""
+    yield from _handler(path, probe, _PROBE_KINDS)
+    for field in _NOT_NEGATIVE:
+        if (number := probe.get(field, 0)) < 0:
+            yield invalid(f"{path}.{field}", number, "must be greater than or equal to 0")
+    if name != "readinessProbe" and probe["successThreshold"] != 1:
+        yield invalid(f"{path}.successThreshold", probe["successThreshold"], "must be 1")
+    if (grace := probe.get("terminationGracePeriodSeconds")) is not None:
+        if name == "readinessProbe":
+            yield invalid(f"{path}.terminationGracePeriodSeconds", grace, "must not be set for readinessProbes")
+        elif grace <= 0:
+            yield invalid(f"{path}.terminationGracePeriodSeconds", grace, "must be greater than 0")
+
+
+def lifecycle_problems(path: str, lifecycle: Mapping[str, Any]) -> Iterator[Problem]:
+    """What is wrong with `postStart`, `preStop` and `stopSignal`."""
+    if (signal := lifecycle.get("stopSignal")) is not None and signal not in _SIGNALS:
+        yield invalid(f"{path}.stopSignal", signal, "must be a signal of Linux, such as SIGTERM")
+    for name in ("postStart", "preStop"):
+        if name in lifecycle:
+            yield from _handler(f"{path}.{name}", lifecycle[name], _HOOK_KINDS)
+
+
+def _handler(path: str, handler: Mapping[str, Any], kinds: tuple[str, ...]) -> Iterator[Problem]:
+    given = [kind for kind in kinds if kind in handler]
+    if not given:
+        yield Problem(path, "Required value: must specify a handler type")
+    for extra in given[1:]:
+        yield Problem(f"{path}.{extra}", "Forbidden: may not specify more than 1 handler type")
+    if (command := handler.get("exec")) is not None and not command.get("command"):
+        yield required(f"{path}.exec.command")
+    if (get := handler.get("httpGet")) is not None:
+        yield from _http(f"{path}.httpGet", get)
+    if (socket := handler.get("tcpSocket")) is not None:
+        yield from _port(f"{path}.tcpSocket.port", socket["port"])
+    if (grpc := handler.get("grpc")) is not None:
+        yield from _port(f"{path}.grpc.port", grpc["port"])
+
+
+def _http(path: str, get: Mapping[str, Any]) -> Iterator[Problem]:
+    yield from _port(f"{path}.port", get["port"])
+    yield from unsupported_value(f"{path}.scheme", get["scheme"], ("HTTP", "HTTPS"))
+    for index, header in enumerate(get.get("httpHeaders", ())):
+        if why := header_name(header["name"]):
+            yield invalid(f"{path}.httpHeaders[{index}].name", header["name"], why)
+
+
+def _port(path: str, port: int | str) -> Iterator[Problem]:
+    if why := port_number(port) if isinstance(port, int) else port_name(port):
+        yield invalid(path, port, why)

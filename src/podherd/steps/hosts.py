@@ -1,0 +1,40 @@
+"""A pod's /etc/hosts: `<pod>/etc-hosts`, 0644, written anew at every start (kubelet behaviour, section 3.11)."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from podherd.model.pod import Body, Pod
+from podherd.model.settings import Settings
+
+NODE_FILE = Path("/etc/hosts")
+CONTAINER_PATH = "/etc/hosts"
+_HEADER = "# Kubernetes-managed hosts file.\n"
+_HOST_HEADER = "# Kubernetes-managed hosts file (host network).\n"
+_LOCAL = """127.0.0.1\tlocalhost
+::1\tlocalhost ip6-localhost ip6-loopback
+fe00::0\tip6-localnet
+fe00::0\tip6-mcastprefix
+fe00::1\tip6-allnodes
+fe00::2\tip6-allrouters
+"""
+
+
+def content(pod: Pod, pod_ips: tuple[str, ...], hostname: str, settings: Settings) -> bytes:
+    """The file's text for a pod with its own network."""
+    spec = pod.body["spec"]
+    names = hostname
+    if (subdomain := spec.get("subdomain")) and settings.cluster_domain:
+        names = f"{hostname}.{subdomain}.{pod.namespace}.svc.{settings.cluster_domain}\t{hostname}"
+    lines = "".join(f"{ip}\t{names}\n" for ip in pod_ips)
+    return (_HEADER + _LOCAL + lines + _aliases(spec.get("hostAliases") or ())).encode()
+
+
+def host_content(pod: Pod, node_file: Path = NODE_FILE) -> bytes:
+    """The file's text for a pod on the host's network: the node's own file, and the aliases. Raises OSError."""
+    aliases = _aliases(pod.body["spec"].get("hostAliases") or ())
+    return _HOST_HEADER.encode() + node_file.read_bytes() + aliases.encode()
+
+
+def _aliases(aliases: Iterable[Body]) -> str:
+    lines = "".join(f"{alias['ip']}\t" + "\t".join(alias.get("hostnames") or ()) + "\n" for alias in aliases)
+    return f"\n# Entries added by HostAliases.\n{lines}" if lines else ""

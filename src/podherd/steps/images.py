@@ -1,0 +1,80 @@
+"""The image of one container, present by its pull policy (kubelet behaviour, section 3.6)."""
+
+from typing import NamedTuple
+
+from cri_api.v1 import api_pb2 as pb
+
+from podherd.errors import CriError
+from podherd.machines.pod.events import StartFailed
+from podherd.machines.pod.instructions import StartContainer
+from podherd.model.pod import Container
+from podherd.steps import reference
+from podherd.steps.context import Context
+from podherd.steps.duration import text_of
+from podherd.steps.pulls import Pull
+from podherd.steps.sandbox import config_of
+
+REFUSALS = ("RegistryUnavailable", "SignatureValidationFailed")
+"""What a runtime may begin its pull error with; it is then the waiting reason in place of ErrImagePull."""
+_PRESENT = 'Container image "{}" already present on machine and can be accessed by the pod'
+_PULLED = 'Successfully pulled image "{}" in {} ({} including waiting). Image size: {} bytes.'
+
+
+class Present(NamedTuple):
+    """The reference to create a container with, and the runtime's record of the image where it has told it."""
+
+    ref: str
+    image: pb.Image | None
+
+
+async def ensure(context: Context, container: Container, start: StartContainer, field: str) -> Present | StartFailed:
+    """The container's image, or why there is none; events are recorded."""
+    image = container.image
+    if problem := reference.problem(image):
+        message = f'Failed to apply default image tag "{image}": {problem}'
+        context.warn("InspectFailed", message, field)
+        return _failed(context, start.name, "InvalidImageName", message, field)
+    try:
+        status = await context.tools.pulls.status(image)
+    except CriError as error:
+        message = f'Failed to inspect image "{image}": {error.reason}'
+        context.warn("InspectFailed", message, field)
+        return _failed(context, start.name, "ImageInspectError", message, field)
+    policy = container.image_pull_policy
+    if status is not None and policy != "Always":
+        context.normal("Pulled", _PRESENT.format(image), field)
+        return Present(status.id or image, status)
+    if policy == "Never":
+        message = f'Container image "{image}" is not present with pull policy of Never'
+        context.warn("ErrImageNeverPull", message, field)
+        return _failed(context, start.name, "ErrImageNeverPull", message, field)
+    return await _pull(context, image, start, field)
+
+
+async def _pull(context: Context, image: str, start: StartContainer, field: str) -> Present | StartFailed:
+    if not start.pull_allowed:
+        message = f'Back-off pulling image "{image}"'
+        context.normal("BackOff", message, field)
+        told = f"{message}: {start.back_off}" if start.back_off else message
+        return _failed(context, start.name, "ImagePullBackOff", told, field)
+    context.normal("Pulling", f'Pulling image "{image}"', field)
+    try:
+        pull = await context.tools.pulls.pull(image, config_of(context))
+    except CriError as error:
+        context.warn("Failed", f'Failed to pull image "{image}": {error.reason}', field)
+        reason = next((refusal for refusal in REFUSALS if error.reason.startswith(refusal)), "ErrImagePull")
+        return _failed(context, start.name, reason, error.reason, field, image_pull=True)
+    context.normal("Pulled", _pulled(image, pull), field)
+    return Present(pull.ref or image, pull.image)
+
+
+def _pulled(image: str, pull: Pull) -> str:
+    size_bytes = pull.image.size if pull.image is not None else 0
+    return _PULLED.format(image, text_of(pull.took_s), text_of(pull.waited_s), size_bytes)
+
+
+def _failed(
+    context: Context, name: str, reason: str, message: str, field: str, image_pull: bool = False
+) -> StartFailed:
+    context.warn("Failed", f"Error: {reason}", field)
+    return StartFailed(name, reason, message, image_pull)

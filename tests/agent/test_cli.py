@@ -1,0 +1,214 @@
+"""The command line against a fake agent: output, exit codes, errors with what to do next."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from typing import Any
+
+import pytest
+import yaml
+
+from .conftest import FakeAgent, Podherd
+
+POD: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "web-n1", "namespace": "default", "uid": "u1", "labels": {"app": "web"}},
+    "spec": {
+        "nodeName": "n1",
+        "restartPolicy": "Always",
+        "containers": [
+            {"name": "app", "image": "reg.test/web:1", "command": ["/serve", "-v"], "ports": [{"containerPort": 80}],
+             "resources": {"limits": {"cpu": "1", "memory": "64Mi"}},
+             "volumeMounts": [{"name": "data", "mountPath": "/data"}]},
+        ],
+        "volumes": [{"name": "data", "emptyDir": {}}],
+    },
+    "status": {
+        "phase": "Running", "podIP": "10.1.0.5", "qosClass": "Burstable",
+        "conditions": [{"type": "Ready", "status": "True"}],
+        "containerStatuses": [
+            {"name": "app", "ready": True, "restartCount": 2, "containerID": "containerd://c1",
+             "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}},
+             "lastState": {"terminated": {"exitCode": 1, "reason": "Error", "finishedAt": "2026-01-01T00:00:00Z"}}},
+        ],
+    },
+}  # fmt: skip
+
+
+def a_row(name: str = "web-n1", namespace: str = "default") -> dict[str, Any]:
+    return {"uid": "u1", "namespace": namespace, "name": name, "source": "file", "phase": "Running", "deleting": False,
+            "createdAt": time.time() - 3, "status": POD["status"]}  # fmt: skip
+
+
+def an_event(count: int = 1) -> dict[str, Any]:
+    now = time.time()
+    return {"type": "Warning", "reason": "BackOff", "message": "Back-off restarting failed container", "count": count,
+            "firstAt": now - 600, "lastAt": now - 30, "fieldPath": "spec.containers{app}"}  # fmt: skip
+
+
+def test_get_pods_prints_kubectls_table(agent: FakeAgent, podherd: Podherd) -> None:
+    agent.say("/v1/pods", {"nodeName": "n1", "items": [a_row(), a_row("db-n1", "infra")]})
+    code, out, err = podherd("get", "pods", "--root-dir", agent.root_dir)
+    lines = [line.split() for line in out.splitlines()]
+    assert (code, err) == (0, "")
+    assert lines[0] == ["NAMESPACE", "NAME", "READY", "STATUS", "RESTARTS", "AGE"]
+    assert lines[1][:4] == ["default", "web-n1", "1/1", "Running"]
+    assert lines[2][:2] == ["infra", "db-n1"]
+
+
+def test_get_pods_wide_in_one_namespace(agent: FakeAgent, podherd: Podherd) -> None:
+    agent.say("/v1/pods", {"nodeName": "n1", "items": [a_row()]})
+    _, out, _ = podherd("get", "po", "-n", "default", "-o", "wide", "--root-dir", agent.root_dir)
+    assert out.splitlines()[0].split() == ["NAME", "READY", "STATUS", "RESTARTS", "AGE", "IP", "NODE"]
+    assert out.splitlines()[1].split()[-2:] == ["10.1.0.5", "n1"]
+    assert agent.asked == [("/v1/pods", {"namespace": "default"})]
+
+
+def test_get_pods_as_json_and_yaml_are_lists_of_v1_pods(agent: FakeAgent, podherd: Podherd) -> None:
+    agent.say("/v1/pods", {"items": [POD]})
+    _, out, _ = podherd("get", "pods", "-o", "json", "--root-dir", agent.root_dir)
+    assert json.loads(out) == {"apiVersion": "v1", "kind": "List", "items": [POD], "metadata": {"resourceVersion": ""}}
+    _, out, _ = podherd("get", "pods", "-o", "yaml", "--root-dir", agent.root_dir)
+    assert yaml.safe_load(out)["items"] == [POD]
+    assert agent.asked[0] == ("/v1/pods", {"full": "1"})
+
+
+def test_get_one_pod_as_json_is_the_pod_itself(agent: FakeAgent, podherd: Podherd) -> None:
+    agent.say("/v1/pod", {"pod": POD, "row": a_row(), "events": []})
+    _, out, _ = podherd("get", "pod", "web", "-o", "json", "--root-dir", agent.root_dir)
+    assert json.loads(out) == POD
+    _, out, _ = podherd("get", "pod", "web", "--root-dir", agent.root_dir)
+    assert "web-n1" in out
+    assert agent.asked[-1] == ("/v1/pod", {"pod": "web"})
+
+
+def test_no_pods_is_said_on_stderr(agent: FakeAgent, podherd: Podherd) -> None:
+    agent.say("/v1/pods", {"items": []})
+    assert podherd("get", "pods", "--root-dir", agent.root_dir) == (0, "", "No pods on this node.\n")
+
+
+def test_get_node_and_images(agent: FakeAgent, podherd: Podherd) -> None:
+    node = {
+        "metadata": {"name": "n1", "creationTimestamp": "2020-01-01T00:00:00Z",
+                     "labels": {"node-role.kubernetes.io/worker": ""}},
+        "status": {"conditions": [{"type": "Ready", "status": "False"}], "nodeInfo": {"kubeletVersion": "v1.37.0"},
+                   "addresses": [{"type": "InternalIP", "address": "10.0.0.9"}]},
+    }  # fmt: skip
+    agent.say("/v1/node", {"node": node, "pleg": None})
+    _, out, _ = podherd("get", "node", "-o", "wide", "--root-dir", agent.root_dir)
+    assert out.splitlines()[1].split()[:3] == ["n1", "NotReady", "worker"]
+    assert "10.0.0.9" in out
+    _, out, _ = podherd("get", "nodes", "-o", "json", "--root-dir", agent.root_dir)
+    assert json.loads(out)["kind"] == "Node"
+    image = {"id": "sha256:0123456789abcdef", "repoTags": ["reg.test:5000/a:1"], "repoDigests": ["a@sha256:d"],
+             "size": 12345678}  # fmt: skip
+    agent.say("/v1/images", {"items": [image, {"id": "x", "size": 5}]})
+    _, out, _ = podherd("get", "images", "--root-dir", agent.root_dir)
+    rows = [line.split() for line in out.splitlines()[1:]]
+    assert rows == [["<none>", "<none>", "x", "5B"], ["reg.test:5000/a", "1", "0123456789abc", "12.3MB"]]
+
+
+def test_describe_tells_containers_conditions_and_events(agent: FakeAgent, podherd: Podherd) -> None:
+    agent.say("/v1/pod", {"pod": POD, "row": a_row(), "events": [an_event(4)]})
+    code, out, _ = podherd("describe", "pod", "web", "--root-dir", agent.root_dir)
+    assert code == 0
+    squeezed = [" ".join(line.split()) for line in out.splitlines()]
+    for line in ("Name: web-n1", "Labels: app=web", "Status: Running", "IP: 10.1.0.5", "app:", "Image: reg.test/web:1",
+                 "State: Running", "Last State: Terminated", "Exit Code: 1", "Restart Count: 2", "Ports: 80/TCP",
+                 "Limits: cpu 1, memory 64Mi", "Mounts: /data from data", "data: emptyDir"):  # fmt: skip
+        assert line in squeezed, line
+    assert "BackOff 30s (x4 over 10m) spec.containers{app} Back-off restarting failed container" in squeezed[-1]
+
+
+def test_logs_passes_the_words_on_and_prints_bytes_as_they_are(agent: FakeAgent, podherd: Podherd) -> None:
+    agent.say("/v1/log", "größe\nno newline".encode(), **{"X-Podherd-Note": 'Defaulted container "app" out of: app, b'})
+    words = ("logs", "web", "-c", "app", "--tail", "5", "--previous", "-f", "--root-dir", agent.root_dir)
+    assert podherd(*words) == (0, "größe\nno newline", 'Defaulted container "app" out of: app, b\n')
+    query = {"pod": "web", "container": "app", "tail": "5", "previous": "1", "follow": "1"}
+    assert agent.asked == [("/v1/log", query)]
+
+
+def test_tail_zero_is_asked_for_and_minus_one_is_all(agent: FakeAgent, podherd: Podherd) -> None:
+    agent.say("/v1/log", b"")
+    podherd("logs", "web", "--tail", "0", "--root-dir", agent.root_dir)
+    podherd("logs", "web", "--tail", "-1", "--root-dir", agent.root_dir)
+    assert [query.get("tail") for _, query in agent.asked] == ["0", None]
+
+
+def test_the_agents_error_is_shown_with_the_next_step(agent: FakeAgent, podherd: Podherd) -> None:
+    error = {"thing": "pod wep", "reason": "there is no such pod on this node", "mend": "near it: default/web-n1"}
+    agent.say("/v1/pod", error, code=404)
+    expected = "podherd: pod wep: there is no such pod on this node\n  next: near it: default/web-n1\n"
+    assert podherd("describe", "pod", "wep", "--root-dir", agent.root_dir) == (1, "", expected)
+
+
+def test_an_answer_that_is_no_json_is_an_error_too(agent: FakeAgent, podherd: Podherd) -> None:
+    agent.say("/v1/pods", b"<html>boom", code=500)
+    code, _, err = podherd("get", "pods", "--root-dir", agent.root_dir)
+    assert (code, "HTTP 500: <html>boom" in err) == (1, True)
+
+
+def test_no_agent_says_so_and_how_to_start_one(tmp_path: Any, podherd: Podherd) -> None:
+    code, out, err = podherd("get", "pods", "--root-dir", tmp_path)
+    assert (code, out) == (1, "")
+    assert f"no podherd runs with the root directory {tmp_path}" in err
+    assert f"podherd run --root-dir {tmp_path}" in err
+
+
+def test_the_root_directory_comes_from_the_environment(
+    agent: FakeAgent, podherd: Podherd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PODHERD_ROOT", str(agent.root_dir))
+    agent.say("/v1/pods", {"items": []})
+    assert podherd("get", "pods")[0] == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("get", "cats"), ("get",), ("describe", "pod"), ("nothing",), ("logs", "web", "--tail", "x"),
+     ("get", "pods", "-o", "x"), ("run", "--shards", "0"), ("run", "--nonsense"),
+     ("run", "--file-check-frequency", "20"),
+     ("run", "--runtime", "tcp://x"), ("run", "--manifest-url", "nope"), ("run", "--manifest-url-header", "nope"),
+     ("run", "--kubeconfig", "/x"), ("run", "--config", "/no/such/file")],
+)  # fmt: skip
+def test_usage_errors_exit_2_and_say_something(podherd: Podherd, words: tuple[str, ...]) -> None:
+    code, _, err = podherd(*words)
+    assert code == 2
+    assert err.strip()
+
+
+def test_kubeconfig_is_a_clear_not_yet(podherd: Podherd) -> None:
+    _, _, err = podherd("run", "--kubeconfig", "/x")
+    assert "an API server is not served yet" in err
+
+
+def test_version_is_the_packages(podherd: Podherd) -> None:
+    from podherd import __version__
+
+    assert podherd("version") == (0, f"podherd {__version__}\n", "")
+
+
+def test_help_is_quick_and_imports_nothing_heavy() -> None:
+    code = (
+        "import sys\nfrom podherd.agent import cli\ncode = cli.call(['--help'])\n"
+        "heavy = {'ray', 'grpc', 'rich.console', 'aiohttp', 'yaml', 'structlog', 'asyncio'} & set(sys.modules)\n"
+        "sys.exit(code or bool(heavy) and ' '.join(heavy))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ}, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "describe" in done.stdout
+
+
+def test_bench_and_hollow_pass_their_words_on(podherd: Podherd, monkeypatch: pytest.MonkeyPatch) -> None:
+    import podherd.benchmarks.node.start as start
+    import podherd.hollow.command as command
+
+    heard: list[list[str]] = []
+    monkeypatch.setattr(start, "main", lambda words: heard.append(words) or 3)
+    monkeypatch.setattr(command, "main", lambda words: heard.append(words))
+    assert podherd("bench", "start", "--pods", "10", "--help")[0] == 3
+    assert podherd("hollow", "--socket", "/x")[0] == 0
+    assert heard == [["--pods", "10", "--help"], ["--socket", "/x"]]
