@@ -14,7 +14,7 @@ from podherd.machines.pod import events as heard
 from podherd.machines.pod import instructions as told
 from podherd.machines.pod.machine import ShardMachine
 from podherd.machines.pod.policy import Policy
-from podherd.model.parse import pod_of
+from podherd.model.view import pod_of
 from podherd.model.settings import Settings
 from podherd.steps.context import Tools
 from podherd.steps.host_facts import HostFacts

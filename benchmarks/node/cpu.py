@@ -2,6 +2,7 @@
 
 import os
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,8 +62,8 @@ def use_of(root: int) -> Use:
     return Use(sum(cpu.values()), sum(_pss_bytes(pid) for pid in cpu), len(cpu))
 
 
-def by_name(root: int) -> dict[str, float]:
-    """CPU seconds of the tree's processes by a readable name (`ray::pleg`, `raylet`…)."""
+def by_name(root: int, known: Mapping[int, str]) -> dict[str, float]:
+    """CPU seconds of the tree's processes by the name in `known`, else by command (`raylet`, `gcs_server`…)."""
     result: dict[str, float] = defaultdict(float)
     for pid, seconds in tree(root).items():
         try:
@@ -71,5 +72,5 @@ def by_name(root: int) -> dict[str, float]:
             continue
         title = words[0].decode(errors="replace").split(" ")[0]
         module = words[words.index(b"-m") + 1].decode() if b"-m" in words else ""
-        result[module or title.rsplit("/", 1)[-1] or str(pid)] += seconds
+        result[known.get(pid) or module or title.rsplit("/", 1)[-1] or str(pid)] += seconds
     return dict(result)

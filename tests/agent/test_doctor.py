@@ -1,6 +1,7 @@
 """Doctor's checks on pretended hosts: each lack is found and its mend named."""
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -130,13 +131,17 @@ def test_no_agent_is_a_warning(tmp_path: Path) -> None:
 
 
 def test_a_running_agents_actors_and_problems_are_shown(tmp_path: Path, agent: FakeAgent) -> None:
-    there = host(tmp_path, {}, root_dir=agent.root_dir)
-    agent.say("/v1/actors", {"items": [{"name": "pleg", "pid": 7, "restarts": 1}, {"name": "old", "at": 5.0}]})
+    there = host(tmp_path, {"proc/7/stat": ""}, root_dir=agent.root_dir)
+    actors = [
+        {"name": name, "pid": pid, "restarts": 1, "at": time.time() - 60} for name, pid in (("pleg", 7), ("old", 8))
+    ]
+    agent.say("/v1/actors", {"items": actors})
     agent.say("/v1/problems", {"items": [{"thing": "a.yaml", "problem": "spec: bad"}]})
     findings = list(doctor_agent.agent(there))
     assert [(finding.what, finding.level) for finding in findings] == [
         ("agent", Level.OK), ("actor pleg", Level.OK), ("actor old", Level.WARN), ("manifest", Level.WARN),
     ]  # fmt: skip
+    assert findings[1].detail == "pid 7, up 60s, 1 restarts"
     assert findings[3].detail == "a.yaml: spec: bad"
     agent.say("/v1/problems", {"thing": "x", "reason": "y", "mend": ""}, code=503)
     assert found(doctor_agent.agent, there) == [("agent", Level.WARN)]

@@ -13,6 +13,7 @@ import pytest
 from rich.console import Console
 
 from podherd.agent import parent, runtime_choice, screen, table_live
+from podherd.agent.commands.run import with_runtime
 from podherd.agent.lock import LockedError, root_lock
 from podherd.agent.provision import ProvisionError
 from podherd.agent.table_feed import Board, events
@@ -176,6 +177,14 @@ def test_a_screen_that_died_is_done_without(tmp_path: Path, capfd: pytest.Captur
             if "still heard" in capfd.readouterr().out:
                 return
     pytest.fail("nothing was said")
+
+
+def test_pretended_containers_leave_no_logs_behind_a_restart(tmp_path: Path) -> None:
+    before = Settings(node_name="n", root_dir=tmp_path, runtime_endpoint="")
+    (tmp_path / "hollow-logs" / "old").mkdir(parents=True)
+    after = with_runtime(before, "hollow")
+    assert (after.pod_logs_dir, after.pod_logs_dir.exists()) == (tmp_path / "hollow-logs", False)
+    assert with_runtime(before, "unix:///x").pod_logs_dir == before.pod_logs_dir
 
 
 def test_run_builds_the_settings_and_hands_them_to_the_parent(

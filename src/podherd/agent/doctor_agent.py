@@ -4,12 +4,12 @@ import time
 from collections.abc import Iterator
 from importlib import machinery, metadata, util
 from pathlib import Path
+from typing import Any
 
 from podherd.agent.admin import Admin, AgentAwayError, AnswerError
 from podherd.agent.doctor import Check, Finding, Host, bad, ok, warn
+from podherd.agent.table import age
 from podherd.errors import ConfigError
-
-ACTOR_SILENT_S = 30.0
 
 
 def extension(_host: Host) -> Iterator[Finding]:
@@ -66,23 +66,22 @@ def agent(host: Host) -> Iterator[Finding]:
         yield warn("agent", f"runs, but: {error.reason}", error.mend)
         return
     yield ok("agent", f"runs with root directory {host.root_dir}")
-    yield from _actors(actors)
+    yield from _actors(host, actors)
     for problem in problems:
         yield warn("manifest", f"{problem['thing']}: {problem['problem']}", "correct it, or take it away")
 
 
-def _actors(actors: list[dict[str, object]]) -> Iterator[Finding]:
+def _actors(host: Host, actors: list[dict[str, Any]]) -> Iterator[Finding]:
+    """Each actor by the supervisor's list `{name, pid, restarts, at}`; `at` is when it got this pid."""
     for actor in actors:
-        name, pid, restarts = actor.get("name", "?"), actor.get("pid", "?"), actor.get("restarts", 0)
-        seen_at = actor.get("at")
-        silent_s = time.time() - float(seen_at) if isinstance(seen_at, int | float) else 0.0
-        detail = f"pid {pid}, {restarts} restarts"
-        if silent_s > ACTOR_SILENT_S:
-            yield warn(
-                f"actor {name}", f"{detail}, silent for {silent_s:.0f} s", "it is restarted by itself; see the log"
-            )
+        up = age(time.time() - actor["at"])
+        detail = f"pid {actor['pid']}, up {up}, {actor['restarts']} restarts"
+        if host.path(f"/proc/{actor['pid']}").exists():
+            yield ok(f"actor {actor['name']}", detail)
         else:
-            yield ok(f"actor {name}", detail)
+            yield warn(
+                f"actor {actor['name']}", f"{detail}: that process is gone", "ask again in 5 s, then see the log"
+            )
 
 
 CHECKS: tuple[Check, ...] = (extension, ray, configuration, agent)

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from podherd.actors.ray_settings import MARKER
 from podherd.agent import procs
 
-LOOKS = 20
-EVERY_S = 0.25
+LOOKS = 50
+EVERY_S = 0.1
 QUIET_LOOKS = 2
 """So many looks in a row must find nothing."""
 

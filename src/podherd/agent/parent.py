@@ -83,7 +83,7 @@ class Parent:
         finally:
             if self._herd is not None:
                 self._end(self._herd)
-            self._kill_orphans(everything=True)
+            self._kill_all_orphans()
             procs.become_subreaper(False)
             log.read()
         self._say("stopped; containers run on" if not self._settings.drain_on_exit else "stopped")
@@ -178,10 +178,10 @@ class Parent:
             self._kill_orphans()
         return False
 
-    def _kill_orphans(self, everything: bool = False) -> None:
-        """Whatever became our child without being started by us comes from a dead actor; a zombie is buried.
+    def _kill_orphans(self) -> bool:
+        """Kill what became our child without being started by us: it comes from a dead actor. Whether there was any.
 
-        A process of another origin (a runtime's shim, say) is left alone: what is ours carries the tree's mark.
+        A zombie is buried. A process of another origin (a runtime's shim, say) is left alone: ours carry the mark.
         """
         started = {self._herd.pid} if self._herd is not None else set()
         if self._hollow is not None:
@@ -190,8 +190,13 @@ class Parent:
         mine = {pid for pid in strangers if procs.is_dead(pid) or self._is_marked(pid)}
         if mine:
             procs.bury(procs.kill_tree(mine) | mine)
-            if everything:
-                self._kill_orphans(everything=True)
+        return bool(mine)
+
+    def _kill_all_orphans(self) -> None:
+        """At the end: until none is left, as each that dies may leave children."""
+        deadline = time.monotonic() + STOP_WITHIN_S
+        while self._kill_orphans() and time.monotonic() < deadline:
+            time.sleep(0.05)
 
     def _is_marked(self, pid: int) -> bool:
         return procs.environment_value(pid, MARKER).startswith(self._mark)

@@ -242,7 +242,7 @@ class _Yaml:
     def _number(self, text: str) -> int | float | str:
         if _DECIMAL.match(text):
             digits = text.replace("_", "")
-            return _in_range(int(digits)) if len(digits) < 20 else _integer_or_float(float(digits))
+            return _in_range(int(digits)) if len(digits) < 22 else _integer_or_float(float(digits))
         if _PREFIXED.match(text) and len(text) < 80:
             return _prefixed(text)
         if _FLOAT.match(text):

@@ -3,14 +3,14 @@
 import asyncio
 import time
 from collections.abc import Callable, Mapping
+from urllib.parse import urlsplit
 
 import aiohttp
-from yarl import URL
 
 from podherd.errors import ManifestError
 from podherd.machines.sources.events import Event, Noted, OriginRead, SourceListed
-from podherd.model.document import LIMIT_BYTES
 from podherd.model import schema
+from podherd.model.document import LIMIT_BYTES
 from podherd.model.keys import SOURCE_HTTP
 from podherd.sources.static import problem_of, url_pods
 
@@ -32,7 +32,7 @@ class HttpSource:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.url = url
-        self.shown_url = str(URL(url).with_user(None))
+        self.shown_url = without_user(url)
         self._headers = headers
         self._node_name = node_name
         self._check_s = check_s
@@ -91,3 +91,9 @@ class HttpSource:
         if self._failures <= LOUD_FAILURES:
             kept = "" if self._last is None else "; the pods that were read before stay"
             self._emit(Noted(self.shown_url, f"{problem}{kept}"))
+
+
+def without_user(url: str) -> str:
+    """The URL without name and password."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()

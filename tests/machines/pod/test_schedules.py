@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.machines.pod.world import NAMES, World
 
 from podherd.machines.pod import advance, plan, restart
+from podherd.machines.pod.herd import Herd
 from podherd.machines.pod.instructions import Plan
 from podherd.machines.pod.record import Record
 from podherd.machines.pod.sandbox import SandboxNeed, sandbox_need
@@ -26,6 +27,7 @@ def _runtime_state(world: World, number: int) -> None:
 
 
 def _tick(world: World, number: int) -> None:
+    world.deliver_overtaken()
     world.now += 2.0**number
     world.fire_wakes()
 
@@ -33,6 +35,11 @@ def _tick(world: World, number: int) -> None:
 def _sources(world: World, number: int) -> None:
     for _ in range(min(1 + number % 3, len(world.source_lane))):
         world.feed(world.source_lane.popleft())
+
+
+def _restart_pleg(world: World, number: int) -> None:
+    world.deliver_overtaken()
+    world.restart_pleg(number // 6)
 
 
 def _break_image(world: World, number: int) -> None:
@@ -59,8 +66,8 @@ STEPS: dict[str, Callable[[World, int], Any]] = {
     "tick": _tick,
     "image": _break_image,
     "runtime": _runtime_state,
-    "restart shard": lambda world, n: world.restart_shard(bool(n % 2)),
-    "restart pleg": lambda world, _: world.restart_pleg(),
+    "restart shard": lambda world, n: world.restart_shard(bool(n % 2), n // 6),
+    "restart pleg": _restart_pleg,
 }
 OFTEN = ["sources", "seen", "relist", "finish", "finish", "seen", "relist", "seen again", "tick"]
 SCHEDULES = st.lists(
@@ -125,6 +132,7 @@ FAULTS: dict[str, tuple[object, str, object]] = {
     "the restart policy is not kept": (restart, "may_restart", lambda *_: True),
     "a lost run is forgotten": (Record, "_remember_lost", lambda *_: None),
     "a running container is started again": (plan, "judge", lambda *_: restart.START),
+    "a listed pod without a view counts as absent": (Herd, "knows_runtime", lambda self: self.roster_at is not None),
     "a dead sandbox is overlooked": (plan, "sandbox_need", _only_ready),
 }
 

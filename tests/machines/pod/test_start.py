@@ -108,6 +108,35 @@ def test_after_a_restart_of_the_shard_a_running_container_is_adopted() -> None:
     assert status_of(out)["phase"] == "Running"
 
 
+def test_a_listed_pod_whose_view_is_still_on_its_way_is_not_taken_for_absent() -> None:
+    shard = ShardMachine(POLICY)
+    shard.handle(T0, READY, ObservedRoster(("u1",), T0))
+    assert syncs(shard.handle(T0 + 1, wanted(), wanted(uid="u2", name="other"))) == []
+    out = shard.handle(T0 + 2, observed(T0 - 5, [sandbox()], [container()]))
+    assert [each.uid for each in syncs(out)] == ["u2"]
+
+
+def test_a_new_edition_does_not_start_beside_one_whose_view_is_still_on_its_way() -> None:
+    shard = ShardMachine(POLICY)
+    shard.handle(T0, READY, ObservedRoster(("u1",), T0))
+    assert shard.handle(T0 + 1, wanted(uid="u-new")) == [WakeAt("u-new", T0 + 3)]
+    out = shard.handle(T0 + 2, observed(T0 + 1.5, [sandbox()], [container()]))
+    assert [each.uid for each in syncs(out)] == ["u1"]
+
+
+def test_a_view_that_never_comes_holds_the_shard_for_three_seconds() -> None:
+    shard = ShardMachine(POLICY)
+    shard.handle(T0, READY, ObservedRoster(("vanished",), T0), wanted())
+    assert len(syncs(shard.handle(T0 + 3, Woke("u1")))) == 1
+
+
+def test_a_pod_that_cannot_be_inspected_holds_no_other_one() -> None:
+    shard = ShardMachine(POLICY)
+    shard.handle(T0, READY, ObservedRoster(("u1",), T0), wanted(), wanted(uid="u2", name="other"))
+    out = shard.handle(T0 + 1, observed(T0 + 1, stale="deadline exceeded"))
+    assert [each.uid for each in syncs(out)] == ["u2"]
+
+
 def test_a_container_that_the_kubelet_made_is_adopted() -> None:
     shard = ShardMachine(POLICY)
     kubelets = container()

@@ -144,7 +144,7 @@ class World:
             del self.wakes[uid]
             self.feed(Woke(uid))
 
-    def restart_shard(self, half_done: bool) -> None:
+    def restart_shard(self, half_done: bool, overtaken: int) -> None:
         """A new machine that knows nothing; what the old one had in flight was done or was not."""
         for uid in list(self.flights):
             sync, _ = self.flights.pop(uid)
@@ -157,7 +157,7 @@ class World:
         self.done = {key: at for key, at in self.done.items() if key in held}
         self.source_lane = deque(Wanted(each, "again") for each in self.wanted.values())
         self.source_lane.append(Roster(tuple(self.wanted), True))
-        self.restart_pleg()
+        self.restart_pleg(overtaken)
         self.feed(RuntimeState(self.runtime_up, self.network, "down", ""))
 
     # Sources.
@@ -204,10 +204,13 @@ class World:
         changed, self.changed = self.changed, set()
         self.pleg_lane.extend(self.look(uid) for uid in sorted(changed))
 
-    def restart_pleg(self) -> None:
+    def restart_pleg(self, overtaken: int = 0) -> None:
         self.pleg_lane = deque(self.look(uid) for uid in sorted(self.runtime))
         self.changed = set()
+        # A newer view of a pod takes the place of one that still waits, and so may come after the roster.
+        late = [self.pleg_lane.pop() for _ in range(min(overtaken, len(self.pleg_lane)))]
         self.pleg_lane.append(ObservedRoster(tuple(sorted(self.runtime)), self.now))
+        self.pleg_lane.extend(late)
 
     def deliver_seen(self) -> None:
         if self.pleg_lane:
@@ -216,6 +219,12 @@ class World:
                 self.delivered.append(seen)
                 self.note_done(seen.uid, seen.containers)
             self.feed(seen)
+
+    def deliver_overtaken(self) -> None:
+        """A view that comes after the roster comes soon after it."""
+        if not any(isinstance(each, ObservedRoster) for each in self.pleg_lane):
+            while self.pleg_lane:
+                self.deliver_seen()
 
     def deliver_old(self, number: int) -> None:
         recent = [each for each in self.delivered if self.now - each.at < LATE_S]

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from podherd.agent.commands import run_options as options
+from podherd.agent.config_values import HOLLOW
 
 if TYPE_CHECKING:
     from podherd.agent.config import Loaded
+    from podherd.model.settings import Settings
 
 
 def run(
@@ -67,10 +69,21 @@ def _checked(flag: str, kind: str, word: str | None) -> Any:
         raise ConfigError(flag, str(error), "podherd run --help") from error
 
 
+def with_runtime(settings: "Settings", endpoint: str) -> "Settings":
+    """The settings with the runtime that was chosen. Pretended containers' logs stay in the root, and end with them."""
+    from dataclasses import replace
+    from shutil import rmtree
+
+    if endpoint != HOLLOW:
+        return replace(settings, runtime_endpoint=endpoint)
+    logs = settings.root_dir / "hollow-logs"
+    rmtree(logs, ignore_errors=True)
+    return replace(settings, runtime_endpoint=endpoint, pod_logs_dir=logs)
+
+
 def _start(loaded: "Loaded", provision: bool, watch: bool) -> int:
     import sys
     from contextlib import ExitStack
-    from dataclasses import replace
 
     from podherd.agent import lock, parent, runtime_choice, screen
 
@@ -80,7 +93,7 @@ def _start(loaded: "Loaded", provision: bool, watch: bool) -> int:
         if loaded.not_acted:
             say(f"configured, and not acted on yet: {', '.join(loaded.not_acted)}")
         endpoint = runtime_choice.choose(settings.runtime_endpoint, provision, settings.root_dir, say)
-        settings = replace(settings, runtime_endpoint=endpoint)
+        settings = with_runtime(settings, endpoint)
         say(f"node {settings.node_name}, runtime {endpoint}, root directory {settings.root_dir}")
         if not watch:
             return parent.run(settings, say)

@@ -19,6 +19,8 @@ from podherd.wire.node import PlegHealth
 from podherd.wire.observed import Observed, Reinspect
 
 SLOW = "the runtime has not answered yet"
+CLOCK_STEP_S = 1.0
+"""A clock that goes back by less is waited for."""
 HINT_SLACK_S = 1e-6
 """A hint is of something past: a list that begins at the very time of the hint shows it."""
 OVER = ("exited", "notready")
@@ -44,11 +46,15 @@ class PlegMachine:
         self._stale: set[str] = set()
         self._health_told: tuple[float, tuple[str, ...]] = (NEVER, ())
         self._wake_at: float | None = None
+        self._heard_at = NEVER
         self._out: list[Instruction] = []
 
     def handle(self, now: float, *events: heard.Event) -> list[Instruction]:
         """Take events in order; what is to be done, in order."""
         self._out = []
+        if now < self._heard_at - CLOCK_STEP_S:
+            self._clock_set_back(now)
+        self._heard_at = now
         for event in events:
             self._hear(event, now)
         self._list_for_waiting(now)
@@ -88,9 +94,7 @@ class PlegMachine:
     def _relisted(self, event: heard.Relisted, now: float) -> None:
         first = self._relists.done_at == NEVER
         touched = {**self._unlisted, **self._unsure}
-        if event.at < self._relists.done_at:
-            touched = self._clock_set_back()
-        self._relists.end(now, event.at)
+        self._relists.end(now, min(event.at, now))
         self._counts = (event.sandboxes, event.containers)
         self._unsure = {}
         for change in event.changes:
@@ -100,20 +104,22 @@ class PlegMachine:
         if first:
             self._owe_rosters(range(self._rules.shards))
         for lane in touched.values():
-            if lane.located_at < event.at:
+            if lane.located_at < self._relists.done_at:
                 lane.located = None
             self._advance(lane, now)
         self._tell_health(now)
 
-    def _clock_set_back(self) -> dict[str, Lane]:
-        """No time that was noted means anything now: every pod is looked at anew."""
+    def _clock_set_back(self, now: float) -> None:
+        """No time that was noted means anything now: a relist is due, and every pod is looked at anew."""
+        self._relists.clock_set_back(now)
+        self._wake_at = None
         for lane in self._lanes.values():
             lane.seen, lane.wanted_after, lane.located_at, lane.retry_at = None, None, NEVER, NEVER
-        return dict(self._lanes)
+        self._unsure = dict(self._lanes)
 
     def _located(self, event: heard.Located, now: float) -> None:
         if (lane := self._looks.end(event.uid)) is not None:
-            lane.located, lane.located_at = event.states, event.at
+            lane.located, lane.located_at = event.states, min(event.at, now)
             self._advance(lane, now)
 
     def _advance(self, lane: Lane, now: float) -> None:
@@ -179,13 +185,13 @@ class PlegMachine:
 
     def _look_failed(self, event: heard.LookFailed, now: float) -> None:
         lane = self._lanes.get(event.uid)
-        if lane is None or (since := lane.looking_since) is None:
+        if lane is None or lane.looking_since is None:
             return
         self._looks.end(event.uid)
         lane.failures += 1
         lane.retry_at = now + self._rules.retry_after_s(lane.failures)
         self._retries[lane.uid] = lane
-        self._tell_stale(lane, since, event.reason)
+        self._tell_stale(lane, event.reason)
         self._tell_health(now)
 
     def _tell(self, lane: Lane, observed: Observed) -> None:
@@ -194,8 +200,9 @@ class PlegMachine:
         self._retries.pop(lane.uid, None)
         self._stale.discard(lane.uid)
 
-    def _tell_stale(self, lane: Lane, at: float, reason: str) -> None:
+    def _tell_stale(self, lane: Lane, reason: str) -> None:
         lane.stale, lane.told = reason, True
+        at, _ = lane.listed(self._relists.done_at)
         self._out.append(Tell(lane.view(at, reason)))
         self._rosters.told(lane.uid)
         self._stale.add(lane.uid)
@@ -204,7 +211,7 @@ class PlegMachine:
         """A roster does not wait for a pod whose look hangs: it is told as stale for now."""
         for lane in self._looks.slow(now):
             if not lane.told:
-                self._tell_stale(lane, lane.looking_since or now, SLOW)
+                self._tell_stale(lane, SLOW)
 
     # Demands and hints
 

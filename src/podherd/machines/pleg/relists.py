@@ -35,6 +35,12 @@ class Relists:
         pause_s = max(self._rules.early_s, self._rules.early_cost * self.took_s)
         self.next_at = min(self.next_at, self.done_at + pause_s)
 
+    def clock_set_back(self, now: float) -> None:
+        """The next one is due now; times that were noted are in the future."""
+        self.done_at = min(self.done_at, now)
+        self.next_at = now
+        self._demands.clear()
+
     def begin(self, now: float) -> bool:
         """Whether a relist is due now; then it is under way."""
         if self.under_way is not None or now < self.next_at:

@@ -1,7 +1,7 @@
 """The next step of one pod: wait, plan, end or forget (kubelet behaviour, sections 2.3 to 2.5)."""
 
 from podherd.machines.pod.decision import EMPTY, Case, Decision
-from podherd.machines.pod.herd import Herd
+from podherd.machines.pod.herd import OVERTAKEN_S, Herd
 from podherd.machines.pod.instructions import CancelSync, Forget, Instruction, LookAgain, Plan, Sync, WakeAt
 from podherd.machines.pod.instructions import Record as RecordEvent
 from podherd.machines.pod.phase import phase
@@ -16,8 +16,8 @@ from podherd.wire.observed import Reinspect
 
 def advance(herd: Herd, policy: Policy, record: Record, now: float) -> list[Instruction]:
     """What follows for this pod from all that is known now. Called again with nothing new it says nothing new."""
-    if herd.roster_at is None:
-        return []
+    if not herd.knows_runtime():
+        return [] if herd.roster_at is None else _wake_at(record, herd.heard_at + OVERTAKEN_S)
     if record.cleaned_at is not None:
         return _forget(herd, record, record.cleaned_at)
     if record.running is not None:

@@ -1,4 +1,4 @@
-"""What the pod machine hears. Messages that are as they came off the wire: Gone, Roster, Observed, RuntimeState, Drain…"""
+"""What the pod machine hears; Gone, Roster, Observed, ObservedRoster, RuntimeState, Drain as they are on the wire."""
 
 from dataclasses import dataclass
 

@@ -39,7 +39,7 @@ class Hear:
         old = self._herd.records.get(pod.uid)
         if old is not None and old.ending is None and old.pod == pod and not old.problem:
             return []
-        record = self._herd.open(pod.uid, pod.namespace, pod.name, self._herd.roster_at)
+        record = self._herd.open(pod.uid, pod.namespace, pod.name, self._herd.absent_since(pod.uid))
         if record.ending is not None and not _is_deleted(pod):
             record.again = (pod, event.cause)
             return []
@@ -52,7 +52,7 @@ class Hear:
     def unreadable(self, event: Unreadable) -> list[Instruction]:
         """The pod that a source wants cannot be read: what runs goes on, and a user is told."""
         self._herd.wanted.add(event.uid)
-        record = self._herd.open(event.uid, event.namespace, event.name, self._herd.roster_at)
+        record = self._herd.open(event.uid, event.namespace, event.name, self._herd.absent_since(event.uid))
         if record.problem == event.problem:
             return []
         record.problem = event.problem
@@ -86,6 +86,10 @@ class Hear:
     def observed(self, event: Observed) -> list[Instruction]:
         """What the runtime holds of one pod."""
         record = self._herd.records.get(event.uid)
+        if event.uid in self._herd.unseen:
+            self._herd.unseen.remove(event.uid)
+            if not self._herd.unseen:
+                self._herd.touch_all()
         if record is None:
             if self._herd.is_buried(event) or not (event.sandboxes or event.containers or event.stale):
                 return []
@@ -105,14 +109,16 @@ class Hear:
     def observed_roster(self, event: ObservedRoster) -> list[Instruction]:
         """What is not listed was absent from the runtime. The first one lets the shard begin."""
         listed = set(event.uids)
+        knew = self._herd.knows_runtime()
         for record in self._herd.records.values():
             if record.uid not in listed and (record.known_at is None or record.known_at < event.at):
                 record.see_nothing(event.at)
                 self._herd.touched[record.uid] = None
         self._herd.buried = {uid: at for uid, at in self._herd.buried.items() if at >= event.at}
-        if self._herd.roster_at is None:
+        self._herd.unseen = listed - self._herd.records.keys() - self._herd.buried.keys()
+        self._herd.roster_at, self._herd.heard_at = event.at, self._herd.now
+        if not knew:
             self._herd.touch_all()
-        self._herd.roster_at = event.at
         return []
 
     def runtime_state(self, event: RuntimeState) -> list[Instruction]:

@@ -4,12 +4,17 @@ from podherd.machines.pod.record import Record
 from podherd.wire.node import RuntimeState
 from podherd.wire.observed import Observed
 
+OVERTAKEN_S = 3.0
+"""How long views that a newer one replaced on the way are waited for; they come with the next frame or not at all."""
+
 
 class Herd:
     """The state of the pod machine. now: the time that the shell gave with the events in hand.
 
     wanted: uids that the sources want, bodies yet to come included. sources_seen: whether `wanted` is all.
     roster_at: the time of which it is known what the runtime holds; None before the PLEG's first word.
+    unseen: uids that the runtime held then and of which no view has come yet, since a newer one replaced it on the way;
+    heard_at: since when these are waited for.
     undrained: uids that may still run, None unless draining; drained: all that the drain is about, until it is told.
     touched: uids to decide about before `handle` returns.
     buried: uids of forgotten pods and when: a late observation must not bring them back.
@@ -22,6 +27,8 @@ class Herd:
         self.wanted: set[str] = set()
         self.sources_seen = False
         self.roster_at: float | None = None
+        self.unseen: set[str] = set()
+        self.heard_at = 0.0
         self.runtime: RuntimeState | None = None
         self.undrained: set[str] | None = None
         self.drained: list[str] | None = None
@@ -50,6 +57,14 @@ class Herd:
         uids.remove(record.uid)
         if not uids:
             del self.names[record.namespace, record.name]
+
+    def knows_runtime(self) -> bool:
+        """Whether every pod that the runtime holds is known by name: until then none may start beside it."""
+        return self.roster_at is not None and (not self.unseen or self.now >= self.heard_at + OVERTAKEN_S)
+
+    def absent_since(self, uid: str) -> float | None:
+        """The time of which it is known that the runtime holds nothing of a pod without a record; None: not known."""
+        return None if uid in self.unseen else self.roster_at
 
     def touch_others(self, record: Record) -> None:
         """Decide about the pods that wait for this one's full name."""

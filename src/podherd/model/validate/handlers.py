@@ -8,14 +8,14 @@ from podherd.model.validate.names import header_name, port_name, port_number
 
 _PROBE_KINDS = ("exec", "httpGet", "tcpSocket", "grpc")
 _HOOK_KINDS = ("exec", "httpGet", "tcpSocket", "sleep")
-_SIGNALS = frozenset(
-    [f"SIG{name}" for name in (
-        "ABRT ALRM BUS CHLD CLD CONT FPE HUP ILL INT IO IOT KILL PIPE POLL PROF PWR QUIT SEGV STKFLT STOP SYS TERM "
-        "TRAP TSTP TTIN TTOU URG USR1 USR2 VTALRM WINCH XCPU XFSZ RTMIN RTMAX"
-    ).split()]
-    + [f"SIGRTMINPLUS{number}" for number in range(1, 16)]
-    + [f"SIGRTMAXMINUS{number}" for number in range(1, 15)]
-)  # fmt: skip
+_SIGNALS = frozenset({
+    "SIGABRT", "SIGALRM", "SIGBUS", "SIGCHLD", "SIGCLD", "SIGCONT", "SIGFPE", "SIGHUP", "SIGILL", "SIGINT", "SIGIO",
+    "SIGIOT", "SIGKILL", "SIGPIPE", "SIGPOLL", "SIGPROF", "SIGPWR", "SIGQUIT", "SIGSEGV", "SIGSTKFLT", "SIGSTOP",
+    "SIGSYS", "SIGTERM", "SIGTRAP", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGURG", "SIGUSR1", "SIGUSR2", "SIGVTALRM",
+    "SIGWINCH", "SIGXCPU", "SIGXFSZ", "SIGRTMIN", "SIGRTMAX",
+    *(f"SIGRTMINPLUS{number}" for number in range(1, 16)),
+    *(f"SIGRTMAXMINUS{number}" for number in range(1, 15)),
+})  # fmt: skip
 _NOT_NEGATIVE = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold")
 
 

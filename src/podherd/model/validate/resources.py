@@ -17,6 +17,8 @@ def resource_problems(path: str, resources: Mapping[str, Any]) -> Iterator[Probl
     bad: list[Problem] = []
     for field, amounts in (("limits", limits), ("requests", requests)):
         for name, amount in amounts.items():
+            if field == "requests" and limits.get(name) == amount:
+                continue
             bad.extend(_name_problems(f"{path}.{field}", name))
             bad.extend(amount_problems(f"{path}.{field}[{name}]", name, amount))
     yield from bad
