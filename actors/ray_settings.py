@@ -41,11 +41,10 @@ LEAN: Mapping[str, str] = {
     "RAY_raylet_check_gc_period_milliseconds": "10000",
     "RAY_health_check_period_ms": "5000",
     "RAY_raylet_check_for_unexpected_worker_disconnect_interval_ms": "10000",
-    # Workers: none in advance, all actors at once, children of a killed one end with it.
+    # Workers: none in advance, all actors at once.
     "RAY_prestart_worker_first_driver": "0",
     "RAY_enable_worker_prestart": "0",
     "RAY_worker_maximum_startup_concurrency": "16",
-    "RAY_kill_child_processes_on_worker_exit_with_raylet_subreaper": "1",
 }
 
 

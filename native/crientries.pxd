@@ -36,11 +36,10 @@ cdef struct PodText:
 
 cdef struct Item:
     Text id
-    Text place       # where it stands: a container's sandbox id, a sandbox's metadata as it came
+    Text place       # where it stands: a container's sandbox id, a sandbox's metadata unless it came in parts
     PodText pod      # filled by read_metadata or read_labels, when the place is not the known one
     Text body        # the whole entry
     uint64_t hash    # of the id, filled by the table
-    bint split       # the metadata came in several parts: no place, they must be merged
     uint8_t state    # index into the state names of its kind
 
 
@@ -98,6 +97,7 @@ cdef inline int read_entry(Text body, int kind, Item* item, Fault* fault) noexce
     cdef const uint8_t* start
     cdef uint64_t tag = 0
     cdef uint64_t value = 0
+    cdef bint split = False
     memset(item, 0, sizeof(Item))
     item.body = body
     while p < end:
@@ -113,7 +113,7 @@ cdef inline int read_entry(Text body, int kind, Item* item, Fault* fault) noexce
             p = varint(p, end, &value, fault)
             item.state = state_of(value, 3)
         elif kind == KIND_SANDBOX and tag == TAG_SANDBOX_METADATA:
-            item.split = item.split or item.place.at != NULL
+            split = item.place.at != NULL
             p = span(p, end, &item.place, fault)
         elif kind == KIND_SANDBOX and tag == TAG_SANDBOX_STATE:
             p = varint(p, end, &value, fault)
@@ -122,7 +122,7 @@ cdef inline int read_entry(Text body, int kind, Item* item, Fault* fault) noexce
             p = skip(p, end, tag, 0, fault)
         if p == NULL:
             return failed(start, fault)
-    if item.split:
+    if split:
         item.place.size = 0
     return 0
 

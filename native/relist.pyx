@@ -58,8 +58,10 @@ cdef struct Pending:
 cdef inline bint same_place(Entry* entry, Item* item) noexcept:
     """The entry stands where the table has it: its pod need not be read again."""
     cdef Text known
+    if entry.kind == KIND_SANDBOX and item.place.size == 0:
+        return False    # no metadata, or in parts: nothing to know it by
     known.at, known.size = entry.place, entry.place_size
-    return not item.split and is_text(known, item.place)
+    return is_text(known, item.place)
 
 
 cdef object change(Entry* entry, str ident, Pod pod, str old, str new):

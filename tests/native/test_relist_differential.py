@@ -178,7 +178,10 @@ def a_living_node(rng: Random) -> Story:
             if b"c" + ident in containers:
                 _, sandbox, label = containers[b"c" + ident]
                 containers[b"c" + ident] = (rng.randrange(4), sandbox if rng.random() < 0.9 else b"box-1", label)
-        sandboxes = [_mixed(rng, span(1, i), span(2, span(2, u)), number(3, s)) for i, (s, u) in boxes.items()]
+        sandboxes = [
+            _mixed(rng, span(1, i), number(3, s), *rng.choice([[span(2, span(2, u))]] * 9 + _odd_metadata(u)))
+            for i, (s, u) in boxes.items()
+        ]
         others = [
             _mixed(rng, span(1, i), span(2, box), number(6, s), span(8, span(1, LABEL_KEYS[0]) + span(2, u)))
             for i, (s, box, u) in containers.items()
@@ -190,6 +193,18 @@ def a_living_node(rng: Random) -> Story:
     steps: list[Step] = [("relist", index) for index in range(12)]
     steps.insert(rng.randrange(12), ("forget", f"uid-{rng.randrange(8)}"))
     return replies, steps
+
+
+def _odd_metadata(uid: bytes) -> list[list[bytes]]:
+    """None, two, the same twice, one that names the pod fully, and one that names nothing."""
+    plain = span(2, span(2, uid))
+    return [
+        [],
+        [plain, span(2, span(3, b"ns"))],
+        [plain, plain],
+        [span(2, span(2, uid) + span(1, b"web"))],
+        [span(2, b"")],
+    ]
 
 
 def _mixed(rng: Random, *parts: bytes) -> bytes:

@@ -110,6 +110,15 @@ def test_a_move_to_another_pod_is_gone_from_the_one_and_new_in_the_other(table: 
     assert (table.states("u1"), table.states("u2")) == ({"s1": "ready"}, {"s2": "ready", "c1": "running"})
 
 
+def test_metadata_in_parts_is_merged_and_says_nothing_about_the_next_relist(table: Any) -> None:
+    whole, parts = b"\x0a\x0a\x0a\x02s1\x12\x04\x12\x02u1", b"\x0a\x11\x0a\x02s1\x12\x05\x1a\x03far\x12\x04\x12\x02u1"
+    assert table.relist(parts, NONE) == [Change("sandbox", "s1", "u1", "far", "", "", "ready")]
+    assert table.relist(parts, NONE) == []
+    assert [(c.namespace, c.new_state) for c in table.relist(whole, NONE)] == [("far", ""), ("", "ready")]
+    table.relist(parts, NONE)
+    assert table.relist(b"\x0a\x04\x0a\x02s1", NONE) == [Change("sandbox", "s1", "u1", "far", "", "ready", "")]
+
+
 def test_pods_that_trade_their_only_entries_both_stay(table: Any) -> None:
     table.relist(boxes(box("s1", "u1"), box("s2", "u2")), NONE)
     assert len(table.relist(boxes(box("s1", "u2"), box("s2", "u1")), NONE)) == 4

@@ -26,7 +26,7 @@ from podherd.agent.rebuild import BackOff
 from podherd.model.settings import Settings
 
 HOLLOW = "hollow"
-ORPHANS_EVERY_S = 2.0
+ORPHANS_EVERY_S = 1.0
 STOP_WITHIN_S = 5.0
 DRAIN_WITHIN_S = 300.0
 """A pod's grace is its own affair, but the agent does not wait for ever; a second Ctrl-C ends it at once."""

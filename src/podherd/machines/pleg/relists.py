@@ -15,6 +15,7 @@ class Relists:
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
         self._demands: deque[float] = deque()
+        self._failed = False
         self.done_at = NEVER
         self.took_s = 0.0
         self.under_way: float | None = None
@@ -31,7 +32,9 @@ class Relists:
         return len(self._demands) > self._rules.few
 
     def hurry(self) -> None:
-        """Pods wait: let the next one come as soon as its cost allows."""
+        """Pods wait: let the next one come as soon as its cost allows; one after a failure keeps its pace."""
+        if self._failed:
+            return
         pause_s = max(self._rules.early_s, self._rules.early_cost * self.took_s)
         self.next_at = min(self.next_at, self.done_at + pause_s)
 
@@ -52,5 +55,6 @@ class Relists:
         """It is over; done_at: when the successful one began."""
         self.under_way = None
         self.next_at = now + self._rules.relist_s
+        self._failed = done_at is None
         if done_at is not None:
             self.done_at, self.took_s = done_at, now - done_at
