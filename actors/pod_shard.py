@@ -14,8 +14,8 @@ from podherd.machines.pod import events as heard
 from podherd.machines.pod import instructions as told
 from podherd.machines.pod.machine import ShardMachine
 from podherd.machines.pod.policy import Policy
-from podherd.model.view import pod_of
 from podherd.model.settings import Settings
+from podherd.model.view import pod_of
 from podherd.steps.context import Tools
 from podherd.steps.host_facts import HostFacts
 from podherd.steps.lanes import Lanes
@@ -45,6 +45,7 @@ class PodShardActor(Shell):
         self._late: list[heard.Event] = []
         self._turn_due = False
         self._cri: Cri | None = None
+        self._meeting: asyncio.Task[None] | None = None
         self._perform: dict[type, Callable[[Any], None]] = {
             told.Publish: lambda told_: self.send_role(SERVER, status_of(told_)),
             told.Record: lambda told_: self.send_role(SERVER, told_.event),
@@ -62,8 +63,13 @@ class PodShardActor(Shell):
         lanes = self._lanes = Lanes(self._tools, self.spawn, self._synced)
         self._perform[told.Sync] = lanes.put
         self._perform[told.CancelSync] = lambda cancel: lanes.cancel(cancel.uid, cancel.plan_id)
-        self.spawn(self._meet_runtime(cri), "wait for the runtime")
+        self._meet()
         await super().start()
+
+    def _meet(self) -> None:
+        """Ask, unless somebody is asking already, whether the runtime is there."""
+        if self._cri is not None and (self._meeting is None or self._meeting.done()):
+            self._meeting = self.spawn(self._meet_runtime(self._cri), "wait for the runtime")
 
     def _make_tools(self, cri: Cri) -> Tools:
         settings, clock = self.settings, self.clock
@@ -83,10 +89,12 @@ class PodShardActor(Shell):
     async def _meet_runtime(self, cri: Cri) -> None:
         """Say why syncs fail for as long as the runtime is away, then learn its name, which container ids begin with.
 
-        Until then syncs fail, and the machine's own rules try them again.
+        A runtime that was away and is back makes the machine try at once what failed meanwhile.
         """
+        reasons: list[str] = []
 
         def told_why(error: CriError) -> None:
+            reasons.append(error.reason)
             self.log.warning("runtime away", reason=error.reason)
 
         try:
@@ -95,7 +103,9 @@ class PodShardActor(Shell):
             self.log.error("runtime refused", error=str(error))
             return
         self._machine.use(replace(self._policy, runtime_name=version.runtime_name))
-        self.log.info("runtime ready", runtime=version.runtime_name, version=version.runtime_version)
+        if reasons:
+            self.log.info("runtime back", runtime=version.runtime_name, version=version.runtime_version)
+            self._turn([heard.RuntimeBack()])
 
     async def stop(self) -> None:
         """End every sync where it stands; what runs goes on running."""
@@ -136,6 +146,8 @@ class PodShardActor(Shell):
     def _synced(self, synced: heard.Synced) -> None:
         """A sync is answered; those that end in the same turn of the loop are handled together."""
         self._late.append(synced)
+        if any(not isinstance(result, heard.Started) for result in synced.results):
+            self._meet()
         if not self._turn_due:
             self._turn_due = True
             asyncio.get_running_loop().call_soon(self._turn_of_late)

@@ -19,7 +19,7 @@ Clock = Callable[[], float]
 
 
 class Shell:
-    """A plain class; `ray_bus` makes it a Ray actor. Subclasses feed a machine in `receive` and perform what it says."""
+    """A plain class; `ray_bus` makes it a Ray actor. Subclasses feed a machine in `receive`, then do as it says."""
 
     hello_to: ClassVar[tuple[str, ...]] = ()
     """Roles that hold facts this actor needs whole after a start."""

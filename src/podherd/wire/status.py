@@ -45,7 +45,7 @@ class PodEvent:
 
 @dataclass(frozen=True, slots=True)
 class SourceProblem:
-    """A manifest that cannot be used, or a clash of names: what `doctor` and `get pods` warn of. Empty problem: mended."""
+    """A manifest that cannot be used, or a clash of names, as `doctor` tells it. Empty problem: mended."""
 
     thing: str
     problem: str

@@ -17,7 +17,7 @@ from tests.machines.pod.builders import (
     wanted,
 )
 
-from podherd.machines.pod.events import SandboxFailed, Started, Woke
+from podherd.machines.pod.events import RuntimeBack, SandboxFailed, Started, Woke
 from podherd.machines.pod.instructions import KillContainer, Plan, Record, StartContainer, WakeAt
 from podherd.machines.pod.machine import ShardMachine
 from podherd.machines.pod.policy import spread
@@ -116,6 +116,20 @@ def test_a_failed_sandbox_is_tried_again_after_ten_to_fifteen_seconds() -> None:
     due = T0 + 2 + 10 * spread("u1")
     assert out[-1] == WakeAt("u1", due)
     assert sync_of(shard.handle(due, Woke("u1"))).plan.make_sandbox == 0
+
+
+def test_what_failed_is_tried_at_once_when_the_runtime_is_back() -> None:
+    shard = machine()
+    sync = sync_of(shard.handle(T0 + 1, wanted()))
+    shard.handle(T0 + 2, synced(sync, T0 + 2, SandboxFailed("connection refused")))
+    shard.handle(T0 + 3, observed(T0 + 3))
+    assert sync_of(shard.handle(T0 + 4, RuntimeBack())).plan.make_sandbox == 0
+
+
+def test_a_runtime_that_is_back_starts_nothing_where_nothing_failed() -> None:
+    shard = adopted()
+    shard.handle(T0 + 9, observed(T0 + 9, [sandbox()], [container()]))
+    assert shard.handle(T0 + 10, RuntimeBack()) == []
 
 
 def test_a_sandbox_that_came_up_after_all_is_used_at_once() -> None:

@@ -35,6 +35,11 @@ class Woke:
 
 
 @dataclass(frozen=True, slots=True)
+class RuntimeBack:
+    """The runtime was away and answers again: what failed meanwhile is worth trying at once."""
+
+
+@dataclass(frozen=True, slots=True)
 class SandboxFailed:
     """No sandbox could be made: the CRI's message."""
 
@@ -86,4 +91,6 @@ class Synced:
     cancelled: bool = False
 
 
-Event = Wanted | Unreadable | Woke | Synced | Gone | Roster | Observed | ObservedRoster | RuntimeState | Drain
+Event = (
+    Wanted | Unreadable | Woke | RuntimeBack | Synced | Gone | Roster | Observed | ObservedRoster | RuntimeState | Drain
+)

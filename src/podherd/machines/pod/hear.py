@@ -1,6 +1,7 @@
 """What each event changes in the records; decisions follow in `advance`."""
 
 from podherd.machines.pod.events import (
+    RuntimeBack,
     SandboxFailed,
     Started,
     StartFailed,
@@ -127,6 +128,13 @@ class Hear:
         ready = (event.runtime_ready, event.network_ready)
         if old is None or (old.runtime_ready, old.network_ready) != ready:
             self._herd.touch_all()
+        return []
+
+    def runtime_back(self, _event: RuntimeBack) -> list[Instruction]:
+        """End the pauses that failed steps set; pull and crash back-offs stand: the runtime did not cause them."""
+        for record in self._herd.records.values():
+            if record.end_pauses(self._herd.now):
+                self._herd.touched[record.uid] = None
         return []
 
     def drain(self, _event: Drain) -> list[Instruction]:

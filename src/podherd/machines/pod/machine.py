@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from podherd.machines.pod.advance import advance
-from podherd.machines.pod.events import Event, Synced, Unreadable, Wanted, Woke
+from podherd.machines.pod.events import Event, RuntimeBack, Synced, Unreadable, Wanted, Woke
 from podherd.machines.pod.hear import Hear
 from podherd.machines.pod.herd import Herd
 from podherd.machines.pod.instructions import AllStopped, Instruction, Publish
@@ -34,7 +34,7 @@ class ShardMachine:
         self._hear: dict[type, Callable[[Any], list[Instruction]]] = {
             Wanted: hear.wanted, Unreadable: hear.unreadable, Gone: hear.gone, Roster: hear.roster,
             Observed: hear.observed, ObservedRoster: hear.observed_roster, RuntimeState: hear.runtime_state,
-            Synced: hear.synced, Woke: hear.woke, Drain: hear.drain,
+            Synced: hear.synced, Woke: hear.woke, RuntimeBack: hear.runtime_back, Drain: hear.drain,
         }  # fmt: skip
 
     def handle(self, now: float, *events: Event) -> list[Instruction]:

@@ -146,6 +146,16 @@ class Record:
         self.hold_until = self.sandbox_retry_at = NEVER
         self.cancel = self.running is not None
 
+    def end_pauses(self, now: float) -> bool:
+        """Let what failed be tried again now; whether anything waited."""
+        paused = [name for name, failure in self.failures.items() if failure.retry_at > now]
+        if not paused and max(self.hold_until, self.sandbox_retry_at) <= now:
+            return False
+        for name in paused:
+            self.failures[name] = replace(self.failures[name], retry_at=now)
+        self.hold_until = self.sandbox_retry_at = NEVER
+        return True
+
     def end(self, cause: str, grace_s: int) -> None:
         """Begin to terminate; a second call can only shorten the grace (kubelet behaviour, section 2.3)."""
         if self.ending is None:
