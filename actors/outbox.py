@@ -10,7 +10,7 @@ from podherd.wire.coalesce import key_of
 PACE_S = 0.01
 """Least time between two frames of an outbox; the first after idleness leaves at once."""
 BUSY_PACE_S = 0.08
-"""The same for one that is always busy. A Ray call costs 1.4 ms of CPU whatever it carries: a frame should carry much."""
+"""The same for one that is always busy. A Ray call costs 1.4 ms of CPU whatever it carries: let it carry much."""
 RETRY_S = 0.2
 BATCH = 512
 

@@ -1,7 +1,8 @@
 """The PLEG actor: lists the runtime, inspects what changed, tells the shards. It decides nothing (machines/pleg)."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
 from typing import Any, ClassVar
 
 from cri_api.v1 import api_pb2 as pb
@@ -12,6 +13,7 @@ from podherd.cri.convert.observed import observed
 from podherd.errors import CriError, PodherdError
 from podherd.machines.pleg import events as heard
 from podherd.machines.pleg import instructions as told
+from podherd.machines.pleg.hints import PAUSE_S, Hints
 from podherd.machines.pleg.machine import PlegMachine
 from podherd.machines.pleg.rules import Rules
 from podherd.model.keys import shard_of
@@ -128,14 +130,25 @@ class PlegActor(Shell):
     async def _hints(self, cri: Cri) -> None:
         """Container events, for as long as the runtime has them; what is lost, the next relist finds."""
         while True:
+            pause_s = HINTS_AGAIN_S
             try:
-                async for event in cri.events():
-                    if event.container_event_type == pb.CONTAINER_STOPPED_EVENT:
-                        self._turn([heard.Stopped(event.pod_sandbox_status.metadata.uid, event.container_id)])
+                async with aclosing(cri.events()) as events:
+                    if await self._hear_until_flood(events):
+                        pause_s = PAUSE_S
             except CriError as error:
                 if error.code == "UNIMPLEMENTED":
                     return
-            await asyncio.sleep(HINTS_AGAIN_S)
+            await asyncio.sleep(pause_s)
+
+    async def _hear_until_flood(self, events: AsyncIterator[pb.ContainerEventResponse]) -> bool:
+        """Pass on what stopped; whether it ended because there was too much, and not because the stream did."""
+        hints = Hints()
+        async for event in events:
+            if event.container_event_type == pb.CONTAINER_STOPPED_EVENT:
+                self._turn([heard.Stopped(event.pod_sandbox_status.metadata.uid, event.container_id)])
+            if hints.is_flood(self.clock()):
+                return True
+        return False
 
 
 class Looker:

@@ -5,7 +5,7 @@ method's multicallable is built once, and a failure of gRPC never crosses the bo
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Any, Generic, TypeVar
 
 import grpc
@@ -83,7 +83,7 @@ class StreamCall(Generic[Request, Reply]):
         self._method = method
         self._call: Any = channel.unary_stream(service + method, request.SerializeToString, reply)
 
-    async def __call__(self, request: Request) -> AsyncIterator[Reply]:
+    async def __call__(self, request: Request) -> AsyncGenerator[Reply, None]:
         """The replies as they come. The stream has no deadline; leaving the loop cancels it."""
         try:
             call = self._call(request)

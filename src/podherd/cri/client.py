@@ -5,7 +5,7 @@ Replies are the generated messages of `cri_api.v1.api_pb2`; the two list calls c
 `DEADLINE_EXCEEDED`, `UNAVAILABLE` while the runtime is away, `UNIMPLEMENTED`...).
 """
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 
 from cri_api.v1 import api_pb2 as pb
 
@@ -150,7 +150,7 @@ class Cri:
         """Make the runtime open the container's log file anew, after its rotation."""
         await self._runtime.reopen_log(pb.ReopenContainerLogRequest(container_id=container_id), self._request_s)
 
-    def events(self) -> AsyncIterator[pb.ContainerEventResponse]:
+    def events(self) -> AsyncGenerator[pb.ContainerEventResponse, None]:
         """Container events as they happen, until the stream breaks (CriError) or the runtime ends it.
 
         UNIMPLEMENTED from a runtime without GetContainerEvents. A lost event is never repeated: only a hint.
