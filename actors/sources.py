@@ -22,6 +22,7 @@ class SourcesActor(Shell):
         super().__init__(*args, **words)
         configured = (SOURCE_FILE,) * bool(self.settings.manifests) + (SOURCE_HTTP,) * bool(self.settings.manifest_url)
         self._machine = SourcesMachine(self.settings.shards, configured)
+        self._logged: dict[str, str] = {}
 
     async def start(self) -> None:
         """Begin to read every configured source."""
@@ -65,8 +66,12 @@ class SourcesActor(Shell):
 
     def _warn(self, told: Warn) -> None:
         problem = told.message
+        self.send_role(SERVER, problem)
+        if self._logged.get(problem.thing, "") == problem.problem:
+            return  # a server that starts hears everything again; the log has it already
         if problem.problem:
+            self._logged[problem.thing] = problem.problem
             self.log.warning("manifest problem", thing=problem.thing, problem=problem.problem)
         else:
+            del self._logged[problem.thing]
             self.log.info("manifest problem is over", thing=problem.thing)
-        self.send_role(SERVER, problem)

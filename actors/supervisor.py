@@ -5,11 +5,13 @@ does. What it cannot mend (the raylet, the GCS, itself) is the parent's to rebui
 """
 
 import asyncio
+import hashlib
 import logging
 import os
 import pickle
 import shutil
 import signal
+import stat
 import tempfile
 import time
 from collections.abc import Callable
@@ -111,12 +113,19 @@ def start_ray(ray_dir: Path) -> LeanNode:
 
 
 def ray_dir_of(root_dir: Path) -> Path:
-    """Ray's directory: in the root dir, or a temporary one when Ray's socket paths would be too long there."""
-    wanted = root_dir.absolute() / "run" / "ray"
-    if len(os.fsencode(wanted)) <= SOCKET_DIR_BYTES:
-        wanted.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return wanted
-    return Path(tempfile.mkdtemp(prefix="podherd-ray-"))
+    """Ray's directory: in the root dir, or in the temporary directory where Ray's socket paths would be too long.
+
+    Ray opens its directory to everybody (mode 0777): the one above it is ours alone. Raises RayStartError when not.
+    """
+    above = root_dir.absolute() / "run"
+    if len(os.fsencode(above / "ray")) > SOCKET_DIR_BYTES:
+        name = hashlib.sha256(os.fsencode(root_dir.absolute())).hexdigest()[:12]
+        above = Path(tempfile.gettempdir()) / f"podherd-{name}"
+    above.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = above.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+        raise RayStartError(f"directory {above}", "is not ours alone", "remove it, or choose a shorter --root-dir")
+    return above / "ray"
 
 
 def remove_old_sessions(ray_dir: Path) -> None:

@@ -12,7 +12,7 @@ from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
 from cpython.object cimport PyObject
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport uint8_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy
 
 from podherd.native.crientries cimport (
     AHEAD, HALF_AHEAD, KIND_CONTAINER, KIND_SANDBOX, TAG_ITEM,
@@ -79,11 +79,7 @@ cdef class Table:
     cdef int waiting, room
 
     def __cinit__(self):
-        memset(self.tables, 0, sizeof(self.tables))
-        self.index = PodIndex()
-        self.number = 0
-        self.pending = NULL
-        self.waiting = self.room = 0
+        self.index = PodIndex()    # Cython has zeroed the rest
 
     def __dealloc__(self):
         free_all(&self.tables[0])

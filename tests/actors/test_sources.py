@@ -4,6 +4,7 @@ import asyncio
 from contextlib import asynccontextmanager
 
 import pytest
+import structlog
 from tests.kit.waiting import until
 
 from podherd.actors.local_bus import LocalBus
@@ -141,6 +142,16 @@ async def test_a_server_that_starts_again_is_told_every_problem_again(tmp_path, 
         await _hello(actor, "server")
         await until(lambda: peers["server"].of(SourceProblem))
         assert peers["server"].heard[0].thing == str(folder / "bad")
+
+
+async def test_a_problem_is_logged_once_however_often_it_is_told(tmp_path, folder, peers):
+    (folder / "bad.yaml").write_text("hello")
+    with structlog.testing.capture_logs() as lines:
+        async with _actor(tmp_path, peers, manifests=folder) as actor:
+            await until(lambda: peers["server"].of(SourceProblem))
+            await actor.deliver(codec.encode("server", [Hello("server", "2")]))
+            await until(lambda: len(peers["server"].of(SourceProblem)) == 2)
+    assert [line["event"] for line in lines].count("manifest problem") == 1
 
 
 async def test_without_sources_everything_is_known_and_nothing_is_wanted(tmp_path, peers):

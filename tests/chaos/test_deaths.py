@@ -34,6 +34,16 @@ def test_the_service_returns_after_the_death_of_each_actor(start: Start, say: Sa
     assert all(restarts == 0 for _, restarts in agent.containers().values())
 
 
+@pytest.mark.timeout(300)
+def test_an_actor_that_is_stuck_is_killed_and_replaced(start: Start, say: Say) -> None:
+    agent = start()
+    pid = agent.pids()["node"]
+    os.kill(pid, signal.SIGSTOP)
+    seconds = agent.wait("the actor anew", lambda: agent.pids()["node"] != pid and agent.complete(), 90)
+    say(f"stuck actor replaced after {seconds:.1f} s")
+    assert procs.is_dead(pid)
+
+
 @pytest.mark.timeout(400)
 def test_ray_is_built_again_after_the_death_of_raylet_gcs_and_driver(start: Start, say: Say) -> None:
     agent = start()

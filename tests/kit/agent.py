@@ -117,7 +117,13 @@ class Agent:
 @asynccontextmanager
 async def own_agent(root: Path, endpoint: str, *flags: str) -> AsyncIterator[Agent]:
     """A running agent; stopped at the end, its log printed, which pytest shows of a failed test."""
-    agent = Agent(root, endpoint)
+    async with running(Agent(root, endpoint), *flags) as agent:
+        yield agent
+
+
+@asynccontextmanager
+async def running(agent: Agent, *flags: str) -> AsyncIterator[Agent]:
+    """Run an agent whose manifests are there already."""
     agent.start(*flags)
     try:
         yield agent

@@ -14,6 +14,8 @@ from podherd.model.settings import Settings
 
 VITAL = ("raylet", "gcs_server")
 """Processes whose death ends this life, besides the driver's."""
+DRIVER = [sys.executable, "-m", "podherd.agent.driver"]
+"""The program, before the number of its socket."""
 KILLED_WITHIN_S = 5.0
 TAIL_BYTES = 2000
 
@@ -34,7 +36,7 @@ class Herd:
         environment = ray_settings.environment(ray_settings.new_token(run_dir), tree)
         with theirs, self._log.open("wb") as log:
             self._driver = subprocess.Popen(
-                [sys.executable, "-m", "podherd.agent.driver", str(theirs.fileno())],
+                [*DRIVER, str(theirs.fileno())],
                 env=environment, pass_fds=[theirs.fileno()], start_new_session=True,
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             )  # fmt: skip

@@ -20,12 +20,12 @@ from pathlib import Path
 from podherd.actors import logs
 from podherd.actors.ray_settings import MARKER
 from podherd.agent import guard, link, procs
+from podherd.agent.config_values import HOLLOW
 from podherd.agent.herd import Herd
 from podherd.agent.hollow_child import HollowChild
 from podherd.agent.rebuild import BackOff
 from podherd.model.settings import Settings
 
-HOLLOW = "hollow"
 ORPHANS_EVERY_S = 1.0
 STOP_WITHIN_S = 5.0
 DRAIN_WITHIN_S = 300.0

@@ -1,0 +1,74 @@
+"""What the supervisor decides about directories and Ray's flags, without a Ray that runs."""
+
+from pathlib import Path
+
+import pytest
+
+from podherd.actors import ray_settings, supervisor
+from podherd.actors.supervisor import RayStartError
+
+
+def test_ray_lives_in_the_root_dir_when_its_sockets_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervisor, "SOCKET_DIR_BYTES", 200)
+    assert supervisor.ray_dir_of(tmp_path) == tmp_path / "run" / "ray"
+
+
+def test_a_long_root_dir_gets_one_and_the_same_short_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervisor.tempfile, "gettempdir", lambda: str(tmp_path))
+    root = tmp_path / ("x" * 60)
+    place = supervisor.ray_dir_of(root)
+    assert place.parent.parent == tmp_path
+    assert place == supervisor.ray_dir_of(root)
+    assert place != supervisor.ray_dir_of(tmp_path / ("y" * 60))
+    assert place.parent.stat().st_mode & 0o777 == 0o700
+    place.mkdir(mode=0o777)
+    assert place == supervisor.ray_dir_of(root), "Ray's own opening of its directory must not stop the next start"
+
+
+def test_a_place_that_others_can_enter_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervisor.tempfile, "gettempdir", lambda: str(tmp_path))
+    place = supervisor.ray_dir_of(tmp_path / ("x" * 60))
+    place.parent.chmod(0o755)
+    with pytest.raises(RayStartError, match="not ours alone"):
+        supervisor.ray_dir_of(tmp_path / ("x" * 60))
+
+
+def test_old_sessions_go_but_for_the_last(tmp_path: Path) -> None:
+    for day in ("01", "02", "03"):
+        (tmp_path / f"session_2026-12-{day}_00-00-00_000000_1" / "logs").mkdir(parents=True)
+    (tmp_path / "session_latest").symlink_to(tmp_path / "session_2026-12-03_00-00-00_000000_1")
+    supervisor.remove_old_sessions(tmp_path)
+    left = sorted(path.name for path in tmp_path.iterdir())
+    assert left == ["session_2026-12-03_00-00-00_000000_1", "session_latest"]
+
+
+def test_the_raylets_agents_are_replaced_and_changed_flags_are_an_error() -> None:
+    command = ["raylet", "--dashboard_agent_command=python a", "--runtime_env_agent_command=python b", "--head"]
+    assert supervisor._without_agents(command) == [
+        "raylet",
+        '--dashboard_agent_command=/bin/sh -c "exec cat"',
+        '--runtime_env_agent_command=/bin/sh -c "exec cat"',
+        "--head",
+    ]
+    with pytest.raises(RayStartError, match="flags have changed"):
+        supervisor._without_agents(["raylet", "--dashboard_agent_command=python a"])
+
+
+def test_the_driver_gets_our_ray_settings_and_nobody_elses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", "10.0.0.1:6379")
+    monkeypatch.setenv("RAY_event_stats", "1")
+    monkeypatch.setenv("KEPT", "yes")
+    token = ray_settings.new_token(tmp_path)
+    environment = ray_settings.environment(token, "7-abc.1")
+    assert "RAY_ADDRESS" not in environment
+    assert (environment["RAY_event_stats"], environment["KEPT"]) == ("0", "yes")
+    assert (environment["RAY_AUTH_MODE"], environment["RAY_AUTH_TOKEN_PATH"]) == ("token", str(token))
+    assert environment[ray_settings.MARKER] == "7-abc.1"
+
+
+def test_each_start_has_a_token_of_its_own_that_only_the_owner_reads(tmp_path: Path) -> None:
+    first = ray_settings.new_token(tmp_path).read_text()
+    path = ray_settings.new_token(tmp_path)
+    assert path.read_text() != first
+    assert len(path.read_text()) >= 32
+    assert path.stat().st_mode & 0o777 == 0o600

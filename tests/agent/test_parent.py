@@ -1,0 +1,147 @@
+"""The Ray-free parent with a stand-in for the driver: lives, deaths, signals, orphans. On real Ray: tests/chaos."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+RUN = """
+import sys
+from pathlib import Path
+from podherd.agent import herd, parent
+from podherd.model.settings import Settings
+herd.DRIVER = [sys.executable, sys.argv[2]]
+settings = Settings(node_name="n", root_dir=Path(sys.argv[1]), runtime_endpoint="unix:///nowhere.sock")
+sys.exit(parent.run(settings, lambda line: print(line, flush=True)))
+"""
+DRIVER = """
+import socket, subprocess, sys, time
+from pathlib import Path
+from podherd.agent import link, procs
+procs.die_with_parent()
+parent = socket.socket(fileno=int(sys.argv[1]))
+settings = link.settings_of(parent)
+vital = [subprocess.Popen(["sleep", "900"]) for _ in range(2)]
+orphan = subprocess.run([sys.executable, "-c", "import subprocess; print(subprocess.Popen(['sleep', '901']).pid)"],
+                        capture_output=True, check=True)
+pids = {"raylet": vital[0].pid, "gcs_server": vital[1].pid}
+(settings.root_dir / "pids").write_text(f"{vital[0].pid} {vital[1].pid} {orphan.stdout.decode()}")
+with open(settings.root_dir / "run" / "log", "w") as log:
+    log.write("level=info event=hello\\n")
+parent.sendall(link.report(pids=pids, complete=True))
+print(parent.makefile("rb").readline())
+"""
+FAILING = """
+import socket, sys
+from podherd.agent import link
+parent = socket.socket(fileno=int(sys.argv[1]))
+link.settings_of(parent)
+parent.sendall(link.report(failed="Ray 9: cannot be started: no reason"))
+"""
+
+
+class Agent:
+    """A parent process whose driver is the program `driver`."""
+
+    def __init__(self, root: Path, driver: str) -> None:
+        self.root = root
+        (root / "driver.py").write_text(driver)
+        with (root / "out").open("wb") as out:
+            command = [sys.executable, "-c", RUN, str(root), str(root / "driver.py")]
+            self.process = subprocess.Popen(command, stdout=out, stderr=out, start_new_session=True)
+
+    @property
+    def said(self) -> str:
+        return (self.root / "out").read_text()
+
+    def wait(self, done: Callable[[], object], seconds: float = 20.0) -> None:
+        end = time.monotonic() + seconds
+        while not done():
+            assert time.monotonic() < end, self.said
+            time.sleep(0.02)
+
+    def says(self, words: str, times: int = 1) -> None:
+        self.wait(lambda: self.said.count(words) >= times)
+
+    def pids(self) -> list[int]:
+        return [int(word) for word in (self.root / "pids").read_text().split()]
+
+    def signal(self, number: signal.Signals = signal.SIGTERM) -> None:
+        self.process.send_signal(number)
+
+
+def gone(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except OSError:
+        return True
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Iterator[Callable[..., Agent]]:
+    begun: list[Agent] = []
+
+    def begin(driver: str = DRIVER) -> Agent:
+        begun.append(Agent(tmp_path, driver))
+        return begun[-1]
+
+    yield begin
+    for each in begun:
+        if each.process.poll() is None:
+            each.process.kill()
+        each.process.wait()
+
+
+def test_it_says_when_the_actors_run_passes_their_log_lines_and_stops_on_a_signal(
+    agent: Callable[..., Agent],
+) -> None:
+    one = agent()
+    one.says("running: 0 actors")
+    one.says("level=info event=hello")
+    one.signal(signal.SIGINT)
+    assert one.process.wait(20) == 0
+    assert one.said.splitlines()[-1] == "stopped; containers run on"
+    one.wait(lambda: all(map(gone, one.pids())))
+
+
+@pytest.mark.parametrize("vital", [0, 1])
+def test_the_death_of_raylet_or_gcs_ends_that_life_and_begins_another(agent: Callable[..., Agent], vital: int) -> None:
+    one = agent()
+    one.says("running")
+    old = one.pids()
+    os.kill(old[vital], signal.SIGKILL)
+    one.says("running", 2)
+    assert "died; all of Ray is built again now" in one.said
+    assert all(map(gone, old))
+    assert not set(old) & set(one.pids())
+
+
+def test_an_orphan_is_killed_while_its_relatives_live_on(agent: Callable[..., Agent]) -> None:
+    one = agent()
+    one.says("running")
+    raylet, gcs, orphan = one.pids()
+    one.wait(lambda: gone(orphan), 15)
+    assert not gone(raylet)
+    assert not gone(gcs)
+
+
+def test_a_driver_that_fails_is_tried_again_ever_later_with_its_reason(agent: Callable[..., Agent]) -> None:
+    one = agent(FAILING)
+    one.says("cannot be started: no reason; all of Ray is built again now")
+    one.says("built again in 0.5 s")
+    one.says("built again in 1 s")
+    one.signal()
+    assert one.process.wait(20) == 0
+
+
+def test_all_dies_with_a_killed_parent(agent: Callable[..., Agent]) -> None:
+    one = agent()
+    one.says("running")
+    one.process.kill()
+    one.process.wait()
+    one.wait(lambda: all(map(gone, one.pids())), 15)
