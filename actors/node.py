@@ -3,6 +3,7 @@
 import asyncio
 import os
 import socket
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,10 +13,9 @@ from podherd import __version__
 from podherd.actors.shell import Shell
 from podherd.cri.client import Cri
 from podherd.errors import CriError, PodherdError
+from podherd.host import architecture, cpu_count, memory_bytes, node_ips
 from podherd.machines.node import Facts, Node, condition_trouble
 from podherd.model.settings import Settings
-from podherd.steps.host_facts import node_ips
-from podherd.volumes.empty_dir import node_memory_bytes
 from podherd.wire import codec
 from podherd.wire.control import Answer, Ask, Hello
 from podherd.wire.node import NodeState, PlegHealth, RuntimeState
@@ -25,7 +25,6 @@ STATUS_EVERY_S = 5.0
 STATUS_WITHIN_S = 10.0
 HEARTBEAT_S = 10.0
 """How often the server hears of a node on which nothing changed (kubelet behaviour, section 7)."""
-ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 class NodeActor(Shell):
@@ -38,6 +37,8 @@ class NodeActor(Shell):
         self._node = Node(facts_of(self.settings), self.settings.cgroup_driver)
         self._runtime_told: RuntimeState | None = None
         self._node_told: tuple[float, list[str]] | None = None
+        self._driver_known = False
+        self._logged = ("", "")
         self._cri: Cri | None = None
 
     async def start(self) -> None:
@@ -45,7 +46,7 @@ class NodeActor(Shell):
         settings = self.settings
         cri = self._cri = Cri(settings.runtime_endpoint, settings.image_endpoint, settings.runtime_request_s)
         await super().start()
-        self.spawn(self._watch(cri), "runtime status")
+        self.spawn(self._watch(cri), "runtime status", vital=True)
 
     async def stop(self) -> None:
         """Leave the runtime."""
@@ -73,39 +74,49 @@ class NodeActor(Shell):
             self._tell()
 
     async def _watch(self, cri: Cri) -> None:
-        """Wait for a runtime, then ask how it is, for ever."""
+        """Wait for a runtime, then ask how it is, for ever. One that is refused may be another at the next try."""
+        while not await self._met(cri):
+            self._tell()
+            await asyncio.sleep(STATUS_EVERY_S)
+        while True:
+            await self._look(cri)
+            self._node.facts = replace(self._node.facts, ips=node_ips())
+            self._tell()
+            await asyncio.sleep(STATUS_EVERY_S)
+
+    async def _met(self, cri: Cri) -> bool:
         try:
             await cri.wait_ready(lambda error: self.log.warning("runtime away", reason=error.reason))
         except PodherdError as error:
             self._node.not_ready = str(error)
             self._node.runtime_ok_at = self.clock()
-            self.log.error("runtime refused", error=str(error))
-            self._tell()
-            return
-        self._node.cgroup_driver = await self._cgroup_driver(cri)
-        while True:
-            await self._look(cri)
-            self._tell()
-            await asyncio.sleep(STATUS_EVERY_S)
-
-    async def _cgroup_driver(self, cri: Cri) -> str:
-        try:
-            return await cri.cgroup_driver(self.settings.cgroup_driver)
-        except CriError as error:
-            self.log.warning("cgroup driver unknown", reason=error.reason, used=self.settings.cgroup_driver)
-            return self.settings.cgroup_driver
+            self._log_once("runtime refused", str(error))
+            return False
+        return True
 
     async def _look(self, cri: Cri) -> None:
+        """A look without an answer changes nothing: the runtime is down once this has lasted for a while."""
         node = self._node
         try:
             async with asyncio.timeout(STATUS_WITHIN_S):
                 version = await cri.version()
                 conditions = (await cri.status()).status.conditions
-        except (CriError, TimeoutError):
-            return  # it is down once this has lasted for a while
+                if not self._driver_known:
+                    node.cgroup_driver = await cri.cgroup_driver(self.settings.cgroup_driver)
+        except (CriError, TimeoutError) as error:
+            self._driver_known = False  # who answers next may be another runtime
+            self._log_once("runtime status unknown", getattr(error, "reason", "") or "no answer in time")
+            return
+        self._driver_known = True
+        self._logged = ("", "")
         node.runtime_version = f"{version.runtime_name}://{version.runtime_version}"
         node.not_ready, node.no_network = _trouble(conditions, "RuntimeReady"), _trouble(conditions, "NetworkReady")
         node.runtime_ok_at = self.clock()
+
+    def _log_once(self, event: str, reason: str) -> None:
+        if (event, reason) != self._logged:
+            self._logged = (event, reason)
+            self.log.warning(event, reason=reason)
 
     def _tell(self) -> None:
         """Tell what changed; the server also hears that nothing did, now and then."""
@@ -113,7 +124,7 @@ class NodeActor(Shell):
         if (state := self._node.runtime_state(now)) != self._runtime_told:
             self._runtime_told = state
             self.send_role(POD_SHARD, state)
-        troubles = [*self._node.troubles(now), self._node.runtime_version]
+        troubles = [*self._node.troubles(now), self._node.runtime_version, *self._node.facts.ips]
         told = self._node_told
         if told is None or told[1] != troubles or now >= told[0] + HEARTBEAT_S:
             self._node_told = (now, troubles)
@@ -161,10 +172,10 @@ def facts_of(settings: Settings) -> Facts:
         "kubeletVersion": f"podherd-{__version__}",
         "kubeProxyVersion": "",
         "operatingSystem": "linux",
-        "architecture": ARCHITECTURES.get(system.machine, system.machine),
+        "architecture": architecture(),
     }
     hostname = settings.hostname_override or socket.gethostname().lower()
-    return Facts(settings.node_name, hostname, node_ips(), os.cpu_count() or 1, node_memory_bytes(), info)
+    return Facts(settings.node_name, hostname, node_ips(), cpu_count(), memory_bytes(), info)
 
 
 def _first_line(path: str) -> str:

@@ -20,7 +20,6 @@ from podherd.model.keys import shard_of
 from podherd.native import Table
 from podherd.native.changes import CONTAINER_STATES, SANDBOX_STATES
 from podherd.wire import codec
-from podherd.wire.control import Answer, Ask
 from podherd.wire.routes import NODE, POD_SHARD, SERVER
 
 LOOK_S = 10.0
@@ -56,12 +55,12 @@ class PlegActor(Shell):
         settings = self.settings
         cri = self._cri = Cri(settings.runtime_endpoint, settings.image_endpoint, settings.runtime_request_s)
         looker = Looker(cri)
-        self._perform[told.Relist] = lambda it: self._do(self._relist(cri, it), "relist")
-        self._perform[told.Locate] = lambda it: self._do(looker.locate(it), f"locate {it.uid}")
-        self._perform[told.Inspect] = lambda it: self._do(looker.inspect(it), f"inspect {it.uid}")
+        self._perform[told.Relist] = lambda it: self._do(self._relist(cri, it), heard.RelistFailed, "relist")
+        self._perform[told.Locate] = lambda it: self._look(looker.locate(it), it.uid, "locate")
+        self._perform[told.Inspect] = lambda it: self._look(looker.inspect(it), it.uid, "inspect")
         await super().start()
         self._turn([heard.Woke()])
-        self.spawn(self._hints(cri), "container events")
+        self.spawn(self._hints(cri), "container events", vital=True)
 
     async def stop(self) -> None:
         """Leave the runtime."""
@@ -71,24 +70,29 @@ class PlegActor(Shell):
         if self._cri is not None:
             await self._cri.close()
 
-    def receive(self, sender: str, messages: list[codec.Message]) -> None:
-        """Reinspect and Hello are the machine's; the PLEG answers no questions."""
-        for message in messages:
-            if isinstance(message, Ask):
-                self.send(sender, Answer(message.id, b"", f"the PLEG knows nothing of {message.what!r}"))
-        self._turn([message for message in messages if not isinstance(message, Ask)])
+    def receive(self, sender: str, messages: list[codec.Message]) -> None:  # noqa: ARG002
+        """Reinspect and Hello are all that it hears, from shards, and the machine's."""
+        self._turn(messages)
 
     def _turn(self, events: list[heard.Event]) -> None:
         for instruction in self._machine.handle(self.clock(), *events):
             self._perform[type(instruction)](instruction)
 
-    def _do(self, work: Awaitable[heard.Event], what: str) -> None:
-        self.spawn(self._done(work), what)
+    def _look(self, work: Awaitable[heard.Event], uid: str, what: str) -> None:
+        self._do(work, lambda reason: heard.LookFailed(uid, reason), f"{what} {uid}")
 
-    async def _done(self, work: Awaitable[heard.Event]) -> None:
-        event = await work
+    def _do(self, work: Awaitable[heard.Event], failed: Callable[[str], heard.Event], what: str) -> None:
+        self.spawn(self._done(work, failed, what), what)
+
+    async def _done(self, work: Awaitable[heard.Event], failed: Callable[[str], heard.Event], what: str) -> None:
+        """Whatever comes of it is an answer: without one the machine would wait for ever."""
+        try:
+            event = await work
+        except Exception as error:
+            self.log.exception("look failed", what=what)
+            event = failed(f"{type(error).__name__}: {error}")
         if not self._late:
-            asyncio.get_running_loop().call_soon(self._turn_of_late)
+            asyncio.get_running_loop().call_soon(self.vitally, self._turn_of_late)
         self._late.append(event)
 
     def _turn_of_late(self) -> None:

@@ -19,7 +19,7 @@ from podherd.model.view import pod_of
 from podherd.steps.context import Tools
 from podherd.steps.host_facts import HostFacts
 from podherd.steps.lanes import Lanes
-from podherd.steps.pulls import Pulls, Rate
+from podherd.steps.pulls import of_shard
 from podherd.wire import codec
 from podherd.wire.control import Answer, Ask, Drained, Hello
 from podherd.wire.desired import Desired
@@ -46,6 +46,7 @@ class PodShardActor(Shell):
         self._turn_due = False
         self._cri: Cri | None = None
         self._meeting: asyncio.Task[None] | None = None
+        self._met = False
         self._perform: dict[type, Callable[[Any], None]] = {
             told.Publish: lambda told_: self.send_role(SERVER, status_of(told_)),
             told.Record: lambda told_: self.send_role(SERVER, told_.event),
@@ -73,11 +74,10 @@ class PodShardActor(Shell):
 
     def _make_tools(self, cri: Cri) -> Tools:
         settings, clock = self.settings, self.clock
-        rate = Rate(settings.pull_qps, settings.pull_burst, clock)
         return Tools(
             cri=cri,
             settings=settings,
-            pulls=Pulls(cri, settings.max_parallel_pulls, rate, clock),
+            pulls=of_shard(cri, settings, clock),
             files=self._files,
             clock=clock,
             record=lambda event: self.send_role(SERVER, event),
@@ -102,7 +102,8 @@ class PodShardActor(Shell):
         except PodherdError as error:
             self.log.error("runtime refused", error=str(error))
             return
-        self._machine.use(replace(self._policy, runtime_name=version.runtime_name))
+        self._met = True
+        self._use(replace(self._policy, runtime_name=version.runtime_name))
         if reasons:
             self.log.info("runtime back", runtime=version.runtime_name, version=version.runtime_version)
             self._turn([heard.RuntimeBack()])
@@ -129,13 +130,26 @@ class PodShardActor(Shell):
                 case Hello():
                     self._tell_all(message.actor)
                 case RuntimeState():
-                    self._tools.cgroup_driver = message.cgroup_driver or self.settings.cgroup_driver
+                    self._use_node(message)
                     events.append(message)
                 case _:
                     events.append(message)
         self._turn(events)
         for question in questions:
             self.send(sender, self._answer(question))
+
+    def _use_node(self, state: RuntimeState) -> None:
+        """What later steps and statuses take from the node."""
+        self._tools.cgroup_driver = state.cgroup_driver or self.settings.cgroup_driver
+        if state.host_ips and state.host_ips != self._policy.host_ips:
+            self._facts.use_ips(state.host_ips)
+            self._use(replace(self._policy, host_ips=state.host_ips))
+        if state.runtime_ready and not self._met:
+            self._meet()  # one that was refused may have given way to another
+
+    def _use(self, policy: Policy) -> None:
+        self._policy = policy
+        self._machine.use(policy)
 
     def _turn(self, events: list[heard.Event]) -> None:
         late, self._late = self._late, []
@@ -176,10 +190,6 @@ class PodShardActor(Shell):
         if found is None:
             return Answer(question.id, b"", "no such pod on this node")
         return Answer(question.id, codec.pack({"pod": found.body}))
-
-    def queue_depths(self) -> dict[str, int]:
-        """Waiting messages by receiver, and syncs by lane."""
-        return {**super().queue_depths(), **self._lanes.depths(), "alarms": len(self._alarms)}
 
 
 def policy_of(settings: Settings, host_ips: tuple[str, ...]) -> Policy:

@@ -4,10 +4,16 @@ No import of Ray: the parent puts `environment` into the driver's environment, w
 and hands it on to the GCS, the raylet and the workers.
 """
 
+import hashlib
 import os
 import secrets
+import shutil
+import stat
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+
+from podherd.errors import PodherdError
 
 NAMESPACE = "podherd"
 LOOPBACK = "127.0.0.1"
@@ -23,14 +29,8 @@ LEAN: Mapping[str, str] = {
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_DISABLE_IMPORT_WARNING": "1",
-    # What runs for metrics, events and timelines that nobody reads.
+    # Statistics of every event loop, taken also at the 100 wake-ups a second of each idle worker.
     "RAY_event_stats": "0",
-    "RAY_enable_metrics_collection": "0",
-    "RAY_metrics_report_interval_ms": "600000",
-    "RAY_enable_timeline": "0",
-    "RAY_task_events_report_interval_ms": "0",
-    "RAY_enable_core_worker_task_event_to_gcs": "0",
-    "RAY_start_python_gc_manager_thread": "0",
     # Periodic work whose period may be longer on a node of six actors and no tasks.
     "RAY_memory_monitor_refresh_ms": "0",
     "RAY_kill_idle_workers_interval_ms": "60000",
@@ -63,3 +63,36 @@ def environment(token_file: Path, tree: str) -> dict[str, str]:
     clean = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
     clean.pop("PODHERD_TREE", None)
     return {**clean, **LEAN, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token_file), MARKER: tree}
+
+
+def _above(root_dir: Path) -> tuple[Path, bool]:
+    """The directory above Ray's, always the same for a root, and whether it is outside the root."""
+    inside = root_dir.absolute() / "run"
+    if len(os.fsencode(inside / "ray")) <= SOCKET_DIR_BYTES:
+        return inside, False
+    name = hashlib.sha256(os.fsencode(root_dir.absolute())).hexdigest()[:12]
+    return Path(tempfile.gettempdir()) / f"podherd-{name}", True
+
+
+def _is_ours_alone(path: Path) -> bool:
+    found = path.lstat()
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
+
+
+def ray_dir_of(root_dir: Path) -> Path:
+    """Ray's directory: in the root dir, or in the temporary directory where Ray's socket paths would be too long.
+
+    Ray opens its directory to everybody (mode 0777): the one above it is ours alone. Raises PodherdError when not.
+    """
+    above, _ = _above(root_dir)
+    above.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not _is_ours_alone(above):
+        raise PodherdError(f"directory {above}", "is not ours alone", "remove it, or choose a shorter --root-dir")
+    return above / "ray"
+
+
+def remove_outside_dir(root_dir: Path) -> None:
+    """After the end of Ray: nothing of it stays outside the root dir."""
+    above, outside = _above(root_dir)
+    if outside and above.exists() and _is_ours_alone(above):
+        shutil.rmtree(above, ignore_errors=True)

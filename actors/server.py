@@ -1,6 +1,7 @@
 """The server actor: what pods, sources and node say becomes tables; the admin socket answers from them."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from aiohttp import web
@@ -16,11 +17,13 @@ from podherd.server.questions import Questions
 from podherd.server.replies import BusyError, NotFoundError
 from podherd.wire import codec
 from podherd.wire.control import Answer, Drain, Drained, Hello
-from podherd.wire.routes import NODE, POD_SHARD, SOURCES
+from podherd.wire.routes import NODE, POD_SHARD, SOURCES, role_of
 from podherd.wire.status import PodForgotten, StatusChanged
 
 DOUBT_S = 30.0
 """After a shard's restart, this long until pods that it has not spoken of are asked for."""
+DOUBT_RETRY_S = 5.0
+"""How often a shard that did not answer for them is asked again."""
 BIND_RETRY_S = 1.0
 
 
@@ -33,6 +36,7 @@ class ServerActor(Shell):
         super().__init__(*args, **words)
         self._facts = Facts()
         self._questions = Questions(self.send)
+        self._settling = False
         self._draining = False
         self._drained: set[str] = set()
         self._all_drained = asyncio.Event()
@@ -41,7 +45,7 @@ class ServerActor(Shell):
     async def start(self) -> None:
         """Say hello and begin to listen."""
         await super().start()
-        self.spawn(self._listen(), "admin socket")
+        self.spawn(self._listen(), "admin socket", vital=True)
 
     async def stop(self) -> None:
         """Close the socket, then end the tasks."""
@@ -50,7 +54,7 @@ class ServerActor(Shell):
         await super().stop()
 
     def receive(self, sender: str, messages: list[codec.Message]) -> None:
-        """Tables first; answers, drains and a shard's hello are this actor's own."""
+        """Tables first; answers, drains and a hello are this actor's own."""
         for message in messages:
             match message:
                 case Answer():
@@ -58,6 +62,8 @@ class ServerActor(Shell):
                 case Drained():
                     self._drained.add(message.actor)
                     self._note_drained()
+                case Hello() if role_of(sender) == SOURCES:
+                    self._sources_restarted()
                 case Hello():
                     self._shard_restarted(sender)
                 case _:
@@ -107,25 +113,46 @@ class ServerActor(Shell):
         if self._drained.issuperset(self.bus.peers(POD_SHARD)):
             self._all_drained.set()
 
+    def _sources_restarted(self) -> None:
+        """It knows no problem that was mended while it was dead, and tells anew those that are left."""
+        for problem in list(self._facts.problems.values()):
+            self._facts.apply(replace(problem, problem="", at=self.clock()))
+
     def _shard_restarted(self, shard: str) -> None:
         """Pods that ended while their shard was dead are never forgotten by message: ask for those it leaves out."""
-        self._facts.pods.doubt(row.uid for row in self._facts.pods.rows() if self._owner(row) == shard)
-        self.wake_at(self.clock() + DOUBT_S, self._begin_settling)
+        now = self.clock()
+        self._facts.pods.doubt((row.uid for row in self._facts.pods.rows() if self._owner(row) == shard), now)
+        self.wake_at(now + DOUBT_S, self._begin_settling)
         if self._draining:
             self.send(shard, Drain())
 
     def _begin_settling(self) -> None:
-        self.spawn(self._settle_doubts(), "pods in doubt")
+        if not self._settling:
+            self._settling = True
+            self.spawn(self._settle_doubts(), "pods in doubt")
 
     async def _settle_doubts(self) -> None:
-        for row in self._facts.pods.doubted():
-            try:
-                pod = (await self._ask_pod(row)).get("pod") or {}
-                known = pod.get("metadata", {}).get("uid", row.uid) == row.uid
-            except NotFoundError:
-                known = False
-            except BusyError as error:
-                self.log.warning("pod in doubt", pod=f"{row.namespace}/{row.name}", error=str(error))
-                continue
-            if not known:
-                self._facts.apply(PodForgotten(row.uid, row.namespace, row.name))
+        """Ask for each pod until a shard has answered for it; one that restarted a moment ago has time to find them."""
+        pods = self._facts.pods
+        try:
+            while pods.in_doubt:
+                for row in pods.doubted(self.clock() - DOUBT_S):
+                    await self._settle(row)
+                if pods.in_doubt:
+                    await asyncio.sleep(DOUBT_RETRY_S)
+        finally:
+            self._settling = False
+
+    async def _settle(self, row: StatusChanged) -> None:
+        try:
+            pod = (await self._ask_pod(row)).get("pod") or {}
+            known = pod.get("metadata", {}).get("uid", row.uid) == row.uid
+        except NotFoundError:
+            known = False
+        except BusyError as error:
+            self.log.warning("pod in doubt", pod=f"{row.namespace}/{row.name}", error=str(error))
+            return
+        if known:
+            self._facts.pods.trust(row.uid)
+        else:
+            self._facts.apply(PodForgotten(row.uid, row.namespace, row.name))

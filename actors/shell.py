@@ -1,6 +1,7 @@
 """What every actor shares: one door in, outboxes, tasks and timers that are tracked, a hello at the start."""
 
 import asyncio
+import os
 import time
 import uuid
 from collections.abc import Callable, Coroutine
@@ -13,9 +14,11 @@ from podherd.actors.outbox import Outbox
 from podherd.model.settings import Settings
 from podherd.wire import codec
 from podherd.wire.control import Hello
-from podherd.wire.routes import check, role_of
+from podherd.wire.routes import check
 
 Clock = Callable[[], float]
+EXIT_CODE = 70
+"""EX_SOFTWARE of sysexits.h: the actor cannot go on; Ray starts it anew."""
 
 
 class Shell:
@@ -61,28 +64,46 @@ class Shell:
     def _outbox(self, receiver: str) -> Outbox:
         if (box := self._outboxes.get(receiver)) is None:
             box = self._outboxes[receiver] = Outbox(self.name, receiver, self.bus)
-            self.spawn(box.run(), f"outbox to {receiver}")
+            self.spawn(box.run(), f"outbox to {receiver}", vital=True)
         return box
 
-    def spawn(self, work: Coroutine[Any, Any, Any], what: str) -> asyncio.Task[Any]:
-        """Run `work` beside the actor; an exception that escapes it is logged with `what`."""
+    def spawn(self, work: Coroutine[Any, Any, Any], what: str, *, vital: bool = False) -> asyncio.Task[Any]:
+        """Run `work` beside the actor; an exception that escapes it is logged with `what`.
+
+        vital: the actor is of no use without it; such an exception is `fatal`.
+        """
         task = asyncio.get_running_loop().create_task(work, name=f"{self.name}: {what}")
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._vital_ended if vital else self._ended)
         return task
 
-    def _ended(self, task: asyncio.Task[Any]) -> None:
+    def _ended(self, task: asyncio.Task[Any]) -> BaseException | None:
         self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
             self.log.error("task failed", task=task.get_name(), exc_info=error)
+        return error
+
+    def _vital_ended(self, task: asyncio.Task[Any]) -> None:
+        if (error := self._ended(task)) is not None:
+            self.fatal(f"{task.get_name()}: {type(error).__name__}: {error}")
+
+    def fatal(self, text: str) -> None:
+        """End this process: a restarted actor asks for what it needs; one that is half dead would never be missed."""
+        self.log.critical("actor ends", reason=text)
+        os._exit(EXIT_CODE)
 
     def wake_at(self, when: float, call: Callable[[], None]) -> asyncio.TimerHandle:
-        """Call `call` once the actor's clock reads `when` (at once if it has passed)."""
-        return asyncio.get_running_loop().call_later(max(0.0, when - self.clock()), call)
+        """Call `call` once the actor's clock reads `when` (at once if it has passed); its exception is `fatal`."""
+        return asyncio.get_running_loop().call_later(max(0.0, when - self.clock()), self.vitally, call)
 
-    def queue_depths(self) -> dict[str, int]:
-        """Waiting messages by receiver."""
-        return {receiver: len(box) for receiver, box in self._outboxes.items()}
+    def vitally(self, call: Callable[[], None]) -> None:
+        """Call it from the loop, where an exception would be lost and whatever it was to set going with it."""
+        try:
+            call()
+        except Exception as error:
+            self.log.exception("turn failed")
+            self.fatal(f"{self.name}: {type(error).__name__}: {error}")
 
     async def stop(self) -> None:
         """Cancel every task of the actor and wait until they ended."""
@@ -90,8 +111,3 @@ class Shell:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-    @property
-    def role(self) -> str:
-        """The name without the shard number."""
-        return role_of(self.name)

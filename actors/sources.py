@@ -1,7 +1,7 @@
 """The sources actor: readers feed the sources machine, what it says goes to the pod shards and the server."""
 
 from collections.abc import Coroutine
-from typing import Any
+from typing import Any, ClassVar
 
 from podherd.actors.shell import Shell
 from podherd.machines.sources import SourcesMachine
@@ -11,12 +11,15 @@ from podherd.model.keys import SOURCE_FILE, SOURCE_HTTP
 from podherd.sources.file import FileSource
 from podherd.sources.http import HttpSource
 from podherd.wire import codec
-from podherd.wire.control import Answer, Ask, Hello
+from podherd.wire.control import Hello
 from podherd.wire.routes import POD_SHARD, SERVER, role_of
 
 
 class SourcesActor(Shell):
     """Owns what should run here. It holds no state that the manifests do not: a restarted one reads them again."""
+
+    hello_to: ClassVar[tuple[str, ...]] = (SERVER,)
+    """Nothing is asked of it: it forgets what an earlier sources actor said was wrong, and hears it anew."""
 
     def __init__(self, *args: Any, **words: Any) -> None:
         super().__init__(*args, **words)
@@ -29,7 +32,7 @@ class SourcesActor(Shell):
         await super().start()
         self._feed(Started())
         for what, work in self._readers():
-            self.spawn(work, what)
+            self.spawn(work, what, vital=True)
 
     def _readers(self) -> list[tuple[str, Coroutine[Any, Any, None]]]:
         settings = self.settings
@@ -51,8 +54,6 @@ class SourcesActor(Shell):
                     self._feed(ShardStarted(int(sender.rpartition("-")[2])))
                 case Hello():
                     self._feed(ServerStarted())
-                case Ask(id=number, what=what):
-                    self.send(sender, Answer(number, b"", f"the sources actor knows no question {what!r}"))
 
     def _feed(self, event: Event) -> None:
         for told in self._machine.handle(self.clock(), event):

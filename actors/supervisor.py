@@ -5,14 +5,11 @@ does. What it cannot mend (the raylet, the GCS, itself) is the parent's to rebui
 """
 
 import asyncio
-import hashlib
 import logging
 import os
 import pickle
 import shutil
 import signal
-import stat
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,7 +25,7 @@ from ray._raylet import persist_port  # type: ignore[attr-defined]
 from ray.exceptions import ActorDiedError, ActorUnavailableError, RayError
 
 from podherd.actors import ray_bus, roster
-from podherd.actors.ray_settings import LOOPBACK, NAMESPACE, OBJECT_STORE_BYTES, SOCKET_DIR_BYTES
+from podherd.actors.ray_settings import LOOPBACK, NAMESPACE, OBJECT_STORE_BYTES, ray_dir_of
 from podherd.errors import PodherdError
 from podherd.model.settings import Settings
 
@@ -63,7 +60,7 @@ class RayStartError(PodherdError):
 
 
 class LeanNode(Node):
-    """A head node of a GCS and a raylet alone; Ray would start a dashboard server and two agents of 100 MB beside.
+    """A head node of a GCS and a raylet alone; Ray would start a dashboard server and two agents beside.
 
     The raylet insists on its agents: it gets two processes that do nothing, and their port files written for them.
     """
@@ -110,22 +107,6 @@ def start_ray(ray_dir: Path) -> LeanNode:
         reason = f"cannot be started: {type(error).__name__}: {error}"
         raise RayStartError(f"Ray {ray.__version__}", reason, f"its logs are in {ray_dir}") from error
     return node
-
-
-def ray_dir_of(root_dir: Path) -> Path:
-    """Ray's directory: in the root dir, or in the temporary directory where Ray's socket paths would be too long.
-
-    Ray opens its directory to everybody (mode 0777): the one above it is ours alone. Raises RayStartError when not.
-    """
-    above = root_dir.absolute() / "run"
-    if len(os.fsencode(above / "ray")) > SOCKET_DIR_BYTES:
-        name = hashlib.sha256(os.fsencode(root_dir.absolute())).hexdigest()[:12]
-        above = Path(tempfile.gettempdir()) / f"podherd-{name}"
-    above.mkdir(mode=0o700, parents=True, exist_ok=True)
-    found = above.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
-        raise RayStartError(f"directory {above}", "is not ours alone", "remove it, or choose a shorter --root-dir")
-    return above / "ray"
 
 
 def remove_old_sessions(ray_dir: Path) -> None:

@@ -4,7 +4,6 @@ import http.client
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -15,20 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from podherd.agent.admin import UnixConnection
+
+ANSWER_S = 10.0
 IMAGE = "bench.local/pause:1"
 CONFIG = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
-
-
-class _UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path: Path) -> None:
-        super().__init__("podherd", timeout=10)
-        self._path = str(path)
-
-    def connect(self) -> None:
-        """Connect to the unix socket in place of a host and port."""
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self._path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +36,7 @@ class Herd:
 
     def actors(self) -> dict[int, str]:
         """The name of each actor by its process id."""
-        rows = json.loads((self.root / "agent" / "run" / "actors.json").read_bytes())
+        rows = json.loads((self.root / "a" / "run" / "actors.json").read_bytes())
         return {row["pid"]: row["name"] for row in rows}
 
     def summary(self) -> dict[str, Any] | None:
@@ -59,7 +49,7 @@ class Herd:
         return self._get("/healthz") == b"ok"
 
     def _get(self, path: str) -> bytes | None:
-        connection = _UnixConnection(self.root / "agent" / "podherd.sock")
+        connection = UnixConnection(self.root / "a" / "podherd.sock", ANSWER_S)
         try:
             connection.request("GET", path)
             return connection.getresponse().read()
@@ -111,7 +101,7 @@ def wait_for(done: Callable[[], bool], what: str, seconds: float, every_s: float
 @contextmanager
 def running(shards: int) -> Iterator[Herd]:
     """An agent with an empty manifest directory on a hollow runtime, both ready; stopped and removed at the end."""
-    with tempfile.TemporaryDirectory(prefix="podherd-bench-", dir=_quiet_dir()) as name:
+    with tempfile.TemporaryDirectory(prefix="pb-", dir=_quiet_dir()) as name:
         root = Path(name)
         (root / "manifests").mkdir()
         with (root / "agent.log").open("wb") as log:
@@ -154,7 +144,7 @@ def _agent(root: Path, shards: int, log: int) -> subprocess.Popen[bytes]:
     config.write_text(CONFIG + f"podLogsDir: {root}/logs/pods\n")
     command = [
         sys.executable, "-m", "podherd.agent.cli", "run", "--no-watch", "--config", str(config),
-        "--root-dir", str(root / "agent"), "--manifests", str(root / "manifests"),
+        "--root-dir", str(root / "a"), "--manifests", str(root / "manifests"),
         "--runtime", f"unix://{root}/hollow.sock", "--node-name", "bench", "--shards", str(shards),
     ]  # fmt: skip
     return subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)

@@ -10,6 +10,8 @@ from tests.kit.waiting import until
 from podherd.actors import node as module
 from podherd.actors.local_bus import LocalBus
 from podherd.actors.node import NodeActor
+from podherd.cri.client import Cri
+from podherd.errors import CriError, RuntimeRefusedError
 from podherd.hollow.control import Control
 from podherd.machines.node import Facts, Node
 from podherd.model.settings import Settings
@@ -46,6 +48,67 @@ async def test_a_well_runtime_is_told_to_every_shard_once(herd: Herd) -> None:
         await until(lambda shard=shard: herd[1][shard].of(RuntimeState))
         (state,) = herd[1][shard].of(RuntimeState)
         assert (state.runtime_ready, state.network_ready, state.cgroup_driver) == (True, True, "cgroupfs")
+
+
+async def test_a_runtime_that_is_refused_is_asked_again(
+    herd: Herd, hollow: Hollow, settings_at: Callable[[str], Settings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another one may listen there the next time."""
+    refusals = iter(range(3))
+
+    async def wait_ready(self: Cri, _on_wait: Any = None) -> Any:
+        if next(refusals, None) is not None:
+            raise RuntimeRefusedError("unix:///cri", "it does not speak CRI v1")
+        return await self.version()
+
+    monkeypatch.setattr(module, "STATUS_EVERY_S", 0.02)
+    monkeypatch.setattr(Cri, "wait_ready", wait_ready)
+    node = NodeActor("node", settings_at(hollow.endpoint), herd[0])
+    await node.start()
+    ear = herd[1]["pod_shard-0"]
+    await until(lambda: ear.of(RuntimeState))
+    assert "CRI v1" in ear.of(RuntimeState)[0].message
+    await until(lambda: ear.of(RuntimeState)[-1].runtime_ready)
+    await node.stop()
+
+
+async def test_a_runtime_is_not_ready_before_it_has_told_its_cgroup_driver_and_is_asked_anew_after_an_outage(
+    herd: Herd, hollow: Hollow, settings_at: Callable[[str], Settings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers: list[str] = ["", "systemd", "cgroupfs"]
+    asked: list[str] = []
+
+    async def driver(_self: Cri, _fallback: str) -> str:
+        asked.append(answers[len(asked)])
+        if not asked[-1]:
+            raise CriError("RuntimeConfig", "UNAVAILABLE", "not yet")
+        return asked[-1]
+
+    monkeypatch.setattr(module, "STATUS_EVERY_S", 0.02)
+    monkeypatch.setattr(Cri, "cgroup_driver", driver)
+    node = NodeActor("node", settings_at(hollow.endpoint), herd[0])
+    await node.start()
+    ear = herd[1]["pod_shard-0"]
+    await until(lambda: ear.of(RuntimeState) and ear.of(RuntimeState)[-1].cgroup_driver == "systemd")
+    assert all(not state.runtime_ready for state in ear.of(RuntimeState)[:-1])
+
+    async def away(_self: Cri, **_: Any) -> Any:
+        raise CriError("Status", "UNAVAILABLE", "away")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Cri, "status", away)
+        await until(lambda: not node._driver_known)
+    await until(lambda: ear.of(RuntimeState)[-1].cgroup_driver == "cgroupfs")
+    assert asked == ["", "systemd", "cgroupfs"]
+    await node.stop()
+
+
+@pytest.mark.usefixtures("actor")
+async def test_an_address_that_changes_is_told(herd: Herd, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "node_ips", lambda: ("192.0.2.77",))
+    new = {"type": "InternalIP", "address": "192.0.2.77"}
+    await until(lambda: new in node_of(herd).get("status", {}).get("addresses", ()))
+    await until(lambda: herd[1]["pod_shard-1"].of(RuntimeState)[-1].host_ips == ("192.0.2.77",))
 
 
 @pytest.mark.usefixtures("actor")
@@ -106,6 +169,18 @@ def test_a_runtime_that_was_well_lately_is_not_down_yet() -> None:
     node.runtime_ok_at = 100.0
     assert node.runtime_state(130.0).runtime_ready
     assert node.runtime_state(130.1).message == "container runtime is down"
+
+
+def test_the_shards_pause_while_the_pleg_is_silent_and_not_before_it_has_spoken() -> None:
+    node = Node(Facts("n", "n", (), 2, 2**30, INFO), "cgroupfs", runtime_ok_at=1000.0)
+    assert node.runtime_state(1000.0).runtime_ready
+    node.pleg = PlegHealth(810.0, 0.1, 0, 0, ())
+    state = node.runtime_state(1000.0)
+    assert (state.runtime_ready, state.message) == (
+        False, "PLEG is not healthy: pleg was last seen active 3m10s ago; threshold is 3m0s",
+    )  # fmt: skip
+    node.pleg = PlegHealth(999.0, 0.1, 0, 0, ())
+    assert node.runtime_state(1000.0).runtime_ready
 
 
 def test_a_silent_pleg_is_named_with_its_age_and_joined_to_other_troubles() -> None:

@@ -209,3 +209,50 @@ async def test_a_flood_of_events_is_left_to_the_relists(herd: Herd, pleg: PlegAc
     await pleg.start()
     await asyncio.gather(*(make(cri, f"p{number}") for number in range(60)))
     await until(lambda: all(states(herd, f"p{number}") == ["running"] for number in range(60)))
+
+
+async def test_an_unforeseen_exception_of_one_look_is_a_failed_look(
+    herd: Herd, pleg: PlegActor, cri: Cri, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    honest = Cri.container_status
+
+    async def status(self: Cri, ident: str, *args: Any) -> Any:
+        if ident == bad:
+            raise KeyError("unforeseen")
+        return await honest(self, ident, *args)
+
+    bad, _ = await make(cri, "bad"), await make(cri, "web")
+    with monkeypatch.context() as patched:
+        patched.setattr(Cri, "container_status", status)
+        await pleg.start()
+        await until(lambda: states(herd, "web") == ["running"])
+        await until(lambda: seen(herd, "bad") and "KeyError" in seen(herd, "bad")[-1].stale)
+    await until(lambda: states(herd, "bad") == ["running"])
+
+
+async def test_an_unforeseen_exception_of_a_relist_is_a_failed_relist(
+    herd: Herd, pleg: PlegActor, cri: Cri, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[float] = []
+
+    async def lists(_self: Cri, _timeout_s: float) -> bytes:
+        tried.append(1.0)
+        raise KeyError("unforeseen")
+
+    await make(cri, "web")
+    with monkeypatch.context() as patched:
+        patched.setattr(Cri, "list_sandboxes_raw", lists)
+        await pleg.start()
+        await until(lambda: len(tried) >= 2)
+    await until(lambda: states(herd, "web") == ["running"])
+
+
+async def test_a_turn_of_its_own_that_fails_ends_the_actor(
+    pleg: PlegActor, monkeypatch: pytest.MonkeyPatch, fatal: list[str]
+) -> None:
+    await pleg.start()
+    monkeypatch.setattr(pleg._machine, "handle", lambda *_: {}["unforeseen"])
+    await until(lambda: fatal)
+    assert "KeyError" in fatal[0]
+    monkeypatch.undo()
+    fatal.clear()

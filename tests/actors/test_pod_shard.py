@@ -15,7 +15,7 @@ from podherd.actors.local_bus import LocalBus
 from podherd.actors.pod_shard import PodShardActor
 from podherd.cri.client import Cri
 from podherd.cri.convert.observed import observed
-from podherd.errors import CriError
+from podherd.errors import CriError, RuntimeRefusedError
 from podherd.model.keys import POD_NAME, POD_NAMESPACE, POD_UID
 from podherd.model.settings import Settings
 from podherd.wire import codec
@@ -282,6 +282,15 @@ async def test_a_drain_stops_every_pod_and_says_so(herd: Herd) -> None:
     assert [one for one in await herd.containers() if one.state == pb.CONTAINER_RUNNING] == []
 
 
+async def test_the_host_ip_of_a_status_follows_the_nodes(herd: Herd) -> None:
+    await herd.tell("node", RuntimeState(True, True, "", "cgroupfs", ("192.0.2.77", "2001:db8::7")))
+    await herd.want(body_of("u1"))
+    await herd.until_phases(u1="Running")
+    status = codec.unpack(herd.statuses()["u1"].status)
+    assert status["hostIPs"] == [{"ip": "192.0.2.77"}, {"ip": "2001:db8::7"}]
+    assert herd.shard._tools.host().ips == ("192.0.2.77", "2001:db8::7")
+
+
 async def test_an_image_that_is_absent_is_pulled_once_for_all(herd: Herd) -> None:
     await herd.want(*(body_of(f"u{n}", f"p{n}", "reg.test/new:1") for n in range(4)))
     await herd.until_phases(**{f"u{n}": "Running" for n in range(4)})
@@ -300,6 +309,28 @@ async def test_a_runtime_that_comes_late_is_waited_for(herd: Herd, runtime: Holl
     await herd.pleg.look_at_all()
     await herd.tell("node", RuntimeState(True, True, "", ""))
     await herd.until_phases(u1="Running")
+
+
+async def test_the_name_of_a_runtime_that_was_refused_at_first_is_learnt_when_it_is_ready(
+    herd: Herd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refused(_self: Cri, _on_wait: Any = None) -> Any:
+        raise RuntimeRefusedError("unix:///cri", "it does not speak CRI v1")
+
+    await herd.end()
+    with monkeypatch.context() as patched:
+        patched.setattr(Cri, "wait_ready", refused)
+        herd.shard = PodShardActor(SHARD, herd.settings, herd.bus, herd.clock)
+        await herd.shard.start()
+        assert herd.shard._meeting is not None
+        await herd.shard._meeting
+    herd.bus.join(SHARD, herd.shard)
+    await herd.pleg.look_at_all()
+    await herd.tell("node", RuntimeState(True, True, "", "cgroupfs"))
+    await herd.want(body_of("u1"))
+    await herd.until_phases(u1="Running")
+    status = codec.unpack(herd.statuses()["u1"].status)
+    assert status["containerStatuses"][0]["containerID"].startswith("hollow://")
 
 
 async def test_a_wiped_runtime_does_not_overwrite_logs(herd: Herd) -> None:

@@ -18,7 +18,10 @@ class Bell:
         """Turn the clock, let the timer of the earliest alarm fire; what rang."""
         self.now = now
         self.alarms._arm()
-        await asyncio.sleep(0.001)
+        fired = asyncio.Event()
+        # The loop fires timers in order: when this later one has, that of a due alarm has too.
+        asyncio.get_running_loop().call_later(0.0, fired.set)
+        await fired.wait()
         rung = list(self.rung)
         self.rung.clear()
         return rung

@@ -13,7 +13,7 @@ from podherd.model.keys import shard_of
 from podherd.model.settings import Settings
 from podherd.model.view import pod_of
 from podherd.wire import codec
-from podherd.wire.control import Answer, Ask, Hello
+from podherd.wire.control import Hello
 from podherd.wire.desired import Desired, Gone, Roster
 from podherd.wire.status import SourceProblem
 
@@ -113,8 +113,8 @@ async def test_a_bad_file_is_a_problem_for_the_server_until_it_is_mended(tmp_pat
     path.write_text("kind: Pod")
     async with _actor(tmp_path, peers, manifests=folder):
         await until(lambda: peers["server"].of(SourceProblem))
-        assert peers["server"].heard[0].thing == str(path)
-        assert "apiVersion" in peers["server"].heard[0].problem
+        assert peers["server"].of(SourceProblem)[0].thing == str(path)
+        assert "apiVersion" in peers["server"].of(SourceProblem)[0].problem
         path.write_text(_manifest("web"))
         await until(lambda: _all(peers, Desired))
         await until(lambda: peers["server"].of(SourceProblem)[-1].problem == "")
@@ -173,9 +173,19 @@ async def test_nothing_is_complete_while_a_configured_url_does_not_answer(tmp_pa
         assert not any(roster.complete for roster in _all(peers, Roster))
 
 
-async def test_an_unknown_question_gets_an_answer(tmp_path, peers):
-    async with _actor(tmp_path, peers) as actor:
-        await actor.deliver(codec.encode("server", [Ask(7, "weather", b"")]))
-        await until(lambda: peers["server"].of(Answer))
-    assert peers["server"].of(Answer)[0].id == 7
-    assert "weather" in peers["server"].of(Answer)[0].error
+async def test_its_first_word_to_the_server_is_hello(tmp_path, folder, peers):
+    (folder / "bad.yaml").write_text("kind: Pod\nspec: [")
+    async with _actor(tmp_path, peers, manifests=folder):
+        await until(lambda: peers["server"].of(SourceProblem))
+    assert [type(message) for message in peers["server"].heard] == [Hello, SourceProblem]
+
+
+async def test_a_reader_that_fails_in_an_unforeseen_way_ends_the_actor(tmp_path, folder, peers, monkeypatch, fatal):
+    async def run(_self):
+        raise KeyError("unforeseen")
+
+    monkeypatch.setattr("podherd.sources.file.FileSource.run", run)
+    async with _actor(tmp_path, peers, manifests=folder):
+        await until(lambda: fatal)
+    assert "KeyError: 'unforeseen'" in fatal[0]
+    fatal.clear()

@@ -6,31 +6,50 @@ import pytest
 
 from podherd.actors import ray_settings, supervisor
 from podherd.actors.supervisor import RayStartError
+from podherd.errors import PodherdError
 
 
 def test_ray_lives_in_the_root_dir_when_its_sockets_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervisor, "SOCKET_DIR_BYTES", 200)
-    assert supervisor.ray_dir_of(tmp_path) == tmp_path / "run" / "ray"
+    monkeypatch.setattr(ray_settings, "SOCKET_DIR_BYTES", 200)
+    assert ray_settings.ray_dir_of(tmp_path) == tmp_path / "run" / "ray"
 
 
 def test_a_long_root_dir_gets_one_and_the_same_short_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervisor.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(ray_settings.tempfile, "gettempdir", lambda: str(tmp_path))
     root = tmp_path / ("x" * 60)
-    place = supervisor.ray_dir_of(root)
+    place = ray_settings.ray_dir_of(root)
     assert place.parent.parent == tmp_path
-    assert place == supervisor.ray_dir_of(root)
-    assert place != supervisor.ray_dir_of(tmp_path / ("y" * 60))
+    assert place == ray_settings.ray_dir_of(root)
+    assert place != ray_settings.ray_dir_of(tmp_path / ("y" * 60))
     assert place.parent.stat().st_mode & 0o777 == 0o700
     place.mkdir(mode=0o777)
-    assert place == supervisor.ray_dir_of(root), "Ray's own opening of its directory must not stop the next start"
+    assert place == ray_settings.ray_dir_of(root), "Ray's own opening of its directory must not stop the next start"
 
 
 def test_a_place_that_others_can_enter_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervisor.tempfile, "gettempdir", lambda: str(tmp_path))
-    place = supervisor.ray_dir_of(tmp_path / ("x" * 60))
+    monkeypatch.setattr(ray_settings.tempfile, "gettempdir", lambda: str(tmp_path))
+    place = ray_settings.ray_dir_of(tmp_path / ("x" * 60))
     place.parent.chmod(0o755)
-    with pytest.raises(RayStartError, match="not ours alone"):
-        supervisor.ray_dir_of(tmp_path / ("x" * 60))
+    with pytest.raises(PodherdError, match="not ours alone"):
+        ray_settings.ray_dir_of(tmp_path / ("x" * 60))
+
+
+def test_a_place_outside_the_root_goes_with_the_agent_and_one_inside_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray_settings.tempfile, "gettempdir", lambda: str(tmp_path))
+    long_root = tmp_path / ("x" * 60)
+    place = ray_settings.ray_dir_of(long_root)
+    (place / "session").mkdir(parents=True)
+    place.chmod(0o777)  # as Ray does
+    ray_settings.remove_outside_dir(long_root)
+    ray_settings.remove_outside_dir(long_root)
+    assert not place.parent.exists()
+    monkeypatch.setattr(ray_settings, "SOCKET_DIR_BYTES", 200)
+    inside = ray_settings.ray_dir_of(tmp_path)
+    inside.mkdir()
+    ray_settings.remove_outside_dir(tmp_path)
+    assert inside.exists()
 
 
 def test_old_sessions_go_but_for_the_last(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import time
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import pytest
@@ -113,7 +114,19 @@ def test_a_runtime_shows_version_and_conditions(tmp_path: Path) -> None:
 
 def test_installation_is_looked_at_without_importing_ray(tmp_path: Path) -> None:
     assert found(doctor_agent.ray, host(tmp_path, {})) == [("Ray", Level.OK)]
-    assert found(doctor_agent.extension, host(tmp_path, {}))[0][0] == "native extensions"
+
+
+@pytest.mark.parametrize(
+    ("origin", "level"),
+    [("/x/relist.cpython-311-x86_64-linux-gnu.so", Level.OK), ("/x/relist.py", Level.BAD), (None, Level.BAD)],
+)
+def test_an_agent_cannot_run_without_its_extensions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, origin: str | None, level: Level
+) -> None:
+    spec = ModuleSpec("podherd.native.relist", None, origin=origin) if origin else None
+    monkeypatch.setattr(doctor_agent.util, "find_spec", lambda _name: spec)
+    monkeypatch.setattr(doctor_agent.machinery, "EXTENSION_SUFFIXES", [".cpython-311-x86_64-linux-gnu.so"])
+    assert found(doctor_agent.extension, host(tmp_path, {})) == [("native extensions", level)]
 
 
 def test_fields_not_acted_on_and_bad_files_are_told(tmp_path: Path) -> None:

@@ -1,9 +1,12 @@
 """The Ray-free parent with a stand-in for the driver: lives, deaths, signals, orphans. On real Ray: tests/chaos."""
 
+import http.server
 import os
 import signal
+import socketserver
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +19,10 @@ from pathlib import Path
 from podherd.agent import herd, parent
 from podherd.model.settings import Settings
 herd.DRIVER = [sys.executable, sys.argv[2]]
-settings = Settings(node_name="n", root_dir=Path(sys.argv[1]), runtime_endpoint="unix:///nowhere.sock")
+if "limit" in sys.argv:
+    parent.DRAIN_WITHIN_S = 1.0
+settings = Settings(node_name="n", root_dir=Path(sys.argv[1]), runtime_endpoint="unix:///nowhere.sock",
+                    drain_on_exit="drain" in sys.argv)
 sys.exit(parent.run(settings, lambda line: print(line, flush=True)))
 """
 DRIVER = """
@@ -43,16 +49,55 @@ parent = socket.socket(fileno=int(sys.argv[1]))
 link.settings_of(parent)
 parent.sendall(link.report(failed="Ray 9: cannot be started: no reason"))
 """
+DRAINING = """
+import socket, sys, time
+from pathlib import Path
+from podherd.agent import link, procs
+procs.die_with_parent()
+parent = socket.socket(fileno=int(sys.argv[1]))
+root = link.settings_of(parent).root_dir
+parent.sendall(link.report(pids={"raylet": 1, "gcs_server": 1}, complete=True))
+with (root / "orders").open("a") as orders:
+    orders.write(parent.makefile("rb").readline().decode())
+    orders.flush()
+    while not (root / "allow").exists():
+        time.sleep(0.01)
+    if (root / "allow").read_text() == "die":
+        (root / "allow").write_text("drain")
+        sys.exit(1)
+    parent.sendall(link.report(drained=True))
+"""
+
+
+class Server(socketserver.UnixStreamServer):
+    """An admin socket."""
+
+
+class Summary(http.server.BaseHTTPRequestHandler):
+    """Three pods that have not ended."""
+
+    def do_GET(self) -> None:
+        """Answer `/v1/summary`."""
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b'{"pods": 5, "phases": {"Running": 2, "Pending": 1, "Failed": 2}}')
+
+    def address_string(self) -> str:
+        """A unix socket's client has none."""
+        return "client"
+
+    def log_message(self, *args: object) -> None:
+        """Nothing on stderr."""
 
 
 class Agent:
     """A parent process whose driver is the program `driver`."""
 
-    def __init__(self, root: Path, driver: str) -> None:
+    def __init__(self, root: Path, driver: str, *words: str) -> None:
         self.root = root
         (root / "driver.py").write_text(driver)
         with (root / "out").open("wb") as out:
-            command = [sys.executable, "-c", RUN, str(root), str(root / "driver.py")]
+            command = [sys.executable, "-c", RUN, str(root), str(root / "driver.py"), *words]
             self.process = subprocess.Popen(command, stdout=out, stderr=out, start_new_session=True)
 
     @property
@@ -86,8 +131,8 @@ def gone(pid: int) -> bool:
 def agent(tmp_path: Path) -> Iterator[Callable[..., Agent]]:
     begun: list[Agent] = []
 
-    def begin(driver: str = DRIVER) -> Agent:
-        begun.append(Agent(tmp_path, driver))
+    def begin(driver: str = DRIVER, *words: str) -> Agent:
+        begun.append(Agent(tmp_path, driver, *words))
         return begun[-1]
 
     yield begin
@@ -145,3 +190,55 @@ def test_all_dies_with_a_killed_parent(agent: Callable[..., Agent]) -> None:
     one.process.kill()
     one.process.wait()
     one.wait(lambda: all(map(gone, one.pids())), 15)
+
+
+@pytest.mark.parametrize(("fate", "lives"), [("drain", 1), ("die", 2)])
+def test_a_drain_is_ordered_until_a_life_has_done_it(agent: Callable[..., Agent], fate: str, lives: int) -> None:
+    one = agent(DRAINING, "drain")
+    one.says("running")
+    one.signal()
+    one.says("draining")
+    (one.root / "allow").write_text(fate)
+    assert one.process.wait(20) == 0
+    assert (one.root / "orders").read_text() == "drain\n" * lives
+    assert one.said.splitlines()[-1] == "stopped"
+
+
+def test_a_drain_that_outlasts_its_time_is_told_as_the_failure_it_is(agent: Callable[..., Agent]) -> None:
+    one = agent(DRAINING, "drain", "limit")
+    one.says("running")
+    server = Server(str(one.root / "podherd.sock"), Summary)
+    with server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        one.signal()
+        assert one.process.wait(20) == 1
+        server.shutdown()
+        thread.join()
+    assert one.said.splitlines()[-1] == "stopped before every pod was: 3 pods still run"
+
+
+def test_a_second_signal_ends_a_drain_at_once_and_a_server_that_is_gone_counts_nothing(
+    agent: Callable[..., Agent],
+) -> None:
+    one = agent(DRAINING, "drain")
+    one.says("running")
+    one.signal()
+    one.says("draining")
+    one.signal()
+    assert one.process.wait(20) == 1
+    assert one.said.splitlines()[-1] == "stopped before every pod was: some may still run"
+
+
+def test_a_run_directory_that_cannot_be_written_ends_a_life_and_not_the_agent(agent: Callable[..., Agent]) -> None:
+    one = agent()
+    one.says("running")
+    log = one.root / "run" / "driver.log"
+    log.unlink()
+    log.mkdir()
+    os.kill(one.pids()[0], signal.SIGKILL)
+    one.says("cannot start: ", 2)
+    log.rmdir()
+    one.says("running", 2)
+    one.signal()
+    assert one.process.wait(20) == 0

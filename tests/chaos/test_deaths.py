@@ -117,6 +117,7 @@ def test_drain_on_exit_stops_the_pods_first(start: Start, say: Say) -> None:
     agent.serves("first", 60)
     agent.process.send_signal(signal.SIGTERM)
     say(f"drained after {agent.wait('the drain', agent.ended, 60):.2f} s")
+    assert agent.process.returncode == 0
     assert "draining" in agent.out.read_text()
     assert agent.tree() == set()
 

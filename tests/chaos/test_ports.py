@@ -13,7 +13,7 @@ import pytest
 ASK = """
 import sys
 from ray._raylet import GcsClient
-say(GcsClient(address=sys.argv[1]).internal_kv_get(b"session_name", b"session"))
+print(GcsClient(address=sys.argv[1]).internal_kv_get(b"session_name", b"session"))
 """
 LISTENING = "0A"
 

@@ -62,6 +62,8 @@ def test_the_user_is_the_containers_then_the_pods_then_the_images(whole, own, im
         ({}, {"runAsNonRoot": True}, pb.Image(uid=pb.Int64Value(value=0)), "image will run as root"),
         ({}, {"runAsNonRoot": True}, pb.Image(username="www"), r"non-numeric user \(www\)"),
         ({"runAsUser": 0}, {"runAsNonRoot": True}, pb.Image(), "runAsUser breaks non-root policy"),
+        ({"runAsNonRoot": True}, {}, None, "image's user is not known yet, cannot verify user is non-root"),
+        ({"runAsUser": 0}, {"runAsNonRoot": True}, None, "runAsUser breaks non-root policy"),
     ],
 )
 def test_run_as_non_root_is_refused_with_the_kubelets_words(whole, own, image, words):
@@ -73,6 +75,7 @@ def test_run_as_non_root_is_refused_with_the_kubelets_words(whole, own, image, w
     ("whole", "own", "image"),
     [
         ({"runAsNonRoot": True, "runAsUser": 7}, {}, pb.Image()),
+        ({"runAsNonRoot": True, "runAsUser": 7}, {}, None),
         ({"runAsNonRoot": True}, {}, pb.Image(uid=pb.Int64Value(value=7))),
         ({"runAsNonRoot": True}, {"runAsNonRoot": False}, pb.Image()),
         ({"runAsUser": 0}, {"runAsNonRoot": True, "runAsUser": 7}, pb.Image()),

@@ -5,7 +5,6 @@ import http.client
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -13,25 +12,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from podherd.agent.admin import UnixConnection
 from podherd.agent.provision import BUSYBOX
 from podherd.agent.table import status_word
 
 CONFIG = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\npodLogsDir: {logs}\n"
+ANSWER_S = 5.0
 STOP_S = 30
-
-
-class AdminConnection(http.client.HTTPConnection):
-    """HTTP over the agent's unix socket."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__("podherd", timeout=5)
-        self._path = str(path)
-
-    def connect(self) -> None:
-        """Connect to the socket in place of a host."""
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self._path)
 
 
 class Agent:
@@ -77,7 +64,7 @@ class Agent:
 
     def get(self, path: str) -> Any:
         """The JSON answer of the admin API, or None while it does not answer."""
-        connection = AdminConnection(self.root / "agent" / "podherd.sock")
+        connection = UnixConnection(self.root / "agent" / "podherd.sock", ANSWER_S)
         try:
             connection.request("GET", path)
             return json.loads(connection.getresponse().read())

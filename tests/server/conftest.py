@@ -40,6 +40,7 @@ class FakeShard:
         self.bus = bus
         self.heard: list[Any] = []
         self.pods: dict[tuple[str, str], dict[str, Any]] = {}
+        self.answers = True
         self.drains = True
         bus.join(name, self)
 
@@ -47,7 +48,7 @@ class FakeShard:
         """Answer what can be answered."""
         for message in codec.decode(frame).messages:
             self.heard.append(message)
-            if isinstance(message, Ask):
+            if isinstance(message, Ask) and self.answers:
                 await self.say(self.answer(message))
             if isinstance(message, Drain) and self.drains:
                 await self.say(Drained(self.name))
@@ -123,7 +124,13 @@ class Stand:
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    return Settings(node_name="n1", root_dir=tmp_path / "root", runtime_endpoint="", pod_logs_dir=tmp_path / "logs")
+    return Settings(
+        node_name="n1",
+        root_dir=tmp_path / "root",
+        runtime_endpoint="",
+        pod_logs_dir=tmp_path / "logs",
+        manifest_url="https://me:secret@host/pods?token=secret",
+    )
 
 
 @pytest.fixture

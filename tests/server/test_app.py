@@ -15,7 +15,7 @@ from tests.kit.waiting import until
 from podherd.errors import ConfigError
 from podherd.server import app, log_page
 from podherd.wire import codec
-from podherd.wire.control import Hello
+from podherd.wire.control import Ask, Hello
 from podherd.wire.node import NodeState, PlegHealth
 from podherd.wire.status import PodEvent, PodForgotten, SourceProblem
 
@@ -134,6 +134,29 @@ async def test_pods_that_ended_while_their_shard_was_dead_are_found_out(
     await until(only_one_is_left)
 
 
+async def test_pods_in_doubt_are_asked_for_until_their_shard_answers(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("podherd.actors.server.DOUBT_S", 0.01)
+    monkeypatch.setattr("podherd.actors.server.DOUBT_RETRY_S", 0.01)
+    stand.actor._questions._answer_s = 0.02
+    row = changed("web-n1")
+    await stand.add(row)
+    shard = stand.owner("default", "web-n1")
+    shard.pods.clear()
+    shard.answers = False
+    await shard.say(Hello(shard.name, "2"))
+
+    def asked() -> int:
+        return sum(isinstance(message, Ask) for message in shard.heard)
+
+    await until(lambda: asked() >= 2)
+    assert (await stand.get("/v1/summary"))[1]["pods"] == 1
+    shard.answers = True
+    await until(lambda: not stand.actor._facts.pods.rows())
+    await until(lambda: not stand.actor._settling)
+
+
 async def test_node_images_problems_and_actors(stand: Stand) -> None:
     assert (await stand.get("/v1/node"))[0] == 503
     node = {"metadata": {"name": "n1"}, "status": {}}
@@ -149,9 +172,18 @@ async def test_node_images_problems_and_actors(stand: Stand) -> None:
     assert (await stand.get("/v1/actors"))[1]["items"] == [{"name": "pleg", "pid": 7}]
 
 
+async def test_a_problem_that_a_restarted_sources_actor_does_not_repeat_is_over(stand: Stand) -> None:
+    old = [SourceProblem("a.yaml", "spec: bad", 2.0), SourceProblem("b.yaml", "spec: bad", 2.0)]
+    await stand.bus.deliver("server", codec.encode("sources", old))
+    again = [Hello("sources", "restarted"), SourceProblem("b.yaml", "spec: worse", 3.0)]
+    await stand.bus.deliver("server", codec.encode("sources", again))
+    assert (await stand.get("/v1/problems"))[1]["items"] == [{"thing": "b.yaml", "problem": "spec: worse", "at": 3.0}]
+
+
 async def test_the_agent_tells_how_it_was_started(stand: Stand) -> None:
     _, body = await stand.get("/v1/agent")
     assert (body["nodeName"], body["runtimeEndpoint"], body["manifests"]) == ("n1", "", "")
+    assert body["manifestUrl"] == "https://host/pods?…"
 
 
 async def test_health_says_ok_or_why_not(stand: Stand) -> None:

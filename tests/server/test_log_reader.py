@@ -2,14 +2,16 @@
 
 import asyncio
 import gzip
+import io
 import os
+import threading
 from pathlib import Path
 
 import pytest
 from tests.kit.waiting import until
 
 from podherd.server import log_reader
-from podherd.server.log_files import SLACK_BYTES, attempts, rotated
+from podherd.server.log_files import SLACK_BYTES, attempts, rotated, tail_offset
 from podherd.server.log_reader import LogReader, stream
 
 BOUND_S = 10.0
@@ -196,6 +198,48 @@ async def test_a_tail_of_a_big_file_reads_its_end_only(tmp_path: Path, monkeypat
     monkeypatch.setattr(log_reader.Joiner, "feed", counting)
     assert [line.split()[0] for line in await read(tmp_path, tail=3)] == ["4997", "4998", "4999"]
     assert fed < 4 * SLACK_BYTES
+
+
+class Counting(io.BytesIO):
+    """A file that counts what is read of it."""
+
+    count = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """As always."""
+        data = super().read(size)
+        self.count += len(data)
+        return data
+
+
+@pytest.mark.parametrize("tail", [0, 3, 700, 4999, 5000, 6000])
+def test_the_tail_of_a_compressed_file_is_found_in_one_pass_with_long_lines_whole(tail: int) -> None:
+    lines = [(entry(f"{n} ", "P") + entry("z" * (200_000 if n % 1000 == 7 else n % 300))).encode() for n in range(5000)]
+    raw = Counting(gzip.compress(b"".join(lines), 1))
+    with gzip.GzipFile(fileobj=raw) as file:
+        offset, found = tail_offset(file, tail)
+        assert raw.count <= raw.getbuffer().nbytes
+        assert found > tail or offset == 0
+        file.seek(offset)
+        rest = file.read()
+    assert rest.startswith(b"2026-")
+    assert rest.endswith(b"".join(lines[len(lines) - min(tail, 5000) :]))
+    assert rest.count(b" F ") >= found - 1
+
+
+async def test_history_is_read_beside_the_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "0.log", *numbered(1, 3))
+    threads = set()
+    real = log_reader.Joiner.feed
+
+    def noting(self: log_reader.Joiner, data: bytes) -> list[bytes]:
+        threads.add(threading.current_thread())
+        return real(self, data)
+
+    monkeypatch.setattr(log_reader.Joiner, "feed", noting)
+    assert await read(tmp_path, tail=2) == wanted(2, 3)
+    assert threads
+    assert threading.main_thread() not in threads
 
 
 def test_attempts_are_counted_from_current_and_rotated_names_alone(tmp_path: Path) -> None:

@@ -132,4 +132,4 @@ def test_health_follows_the_last_relist() -> None:
     assert "yet to be successful" in facts.ill(0.0)
     facts.apply(PlegHealth(100.0, 0.01, 1, 1, ()))
     assert facts.ill(280.0) == ""
-    assert facts.ill(281.0) == "PLEG is not healthy: pleg was last seen active 181s ago; threshold is 3m0s"
+    assert facts.ill(281.0) == "PLEG is not healthy: pleg was last seen active 3m1s ago; threshold is 3m0s"

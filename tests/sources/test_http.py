@@ -30,12 +30,17 @@ class Site:
         self.requests.append(request)
         return web.Response(status=self.status, body=self.body)
 
+    async def round(self, request):
+        """To the same place again."""
+        raise web.HTTPFound(request.url)
+
 
 @pytest.fixture
 async def site():
     found = Site()
     app = web.Application()
     app.router.add_get("/pods", found.answer)
+    app.router.add_get("/round", found.round)
     runner = web.AppRunner(app)
     await runner.setup()
     server = web.TCPSite(runner, "127.0.0.1", 0)
@@ -161,3 +166,23 @@ async def test_it_asks_again_and_again(site, told):
     await until(lambda: len(site.requests) > 3)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "start"),
+    [
+        ("answered 500", "{site}"),
+        ("TooManyRedirects", "{site}/../round"),
+        ("InvalidUrl", "http://"),
+        ("Cannot connect", "http://127.0.0.1:9"),
+    ],
+)
+async def test_no_failure_shows_a_token_of_the_url(site, told, kind, start):
+    site.status = 500
+    url = start.format(site=site.url) + "?token=secret"
+    source = HttpSource(url.replace("://1", "://me:secret@1"), {}, "n1", 60.0, told.append)
+    async with aiohttp.ClientSession() as session:
+        await source.check(session)
+    (problem,) = told
+    assert kind in problem.problem
+    assert "secret" not in repr(problem)

@@ -5,6 +5,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from podherd.errors import CriError
 from podherd.machines.pod.events import StepFailed
 from podherd.machines.pod.instructions import KillContainer, Plan, StartContainer
@@ -109,3 +111,20 @@ async def test_the_pods_cgroup_goes_with_what_is_left_below_it(bench: Any, make_
     cgroup.remove(bench.context(Plan(), make_pod()), os.fspath(mount))
     cgroup.remove(bench.context(Plan()), os.fspath(mount))
     assert [path.name for path in mount.rglob("pod*")] == ["podherd-test-none"] * 2
+
+
+@pytest.mark.parametrize(("size_bytes", "threads"), [(1000, 0), (10 << 20, 1)])
+async def test_large_logs_are_removed_beside_the_loop_and_small_ones_at_once(
+    bench: Any, monkeypatch: pytest.MonkeyPatch, size_bytes: int, threads: int
+) -> None:
+    logs = bench.settings.pod_log_dir("shop", "web", "u1") / "web"
+    logs.mkdir(parents=True)
+    with (logs / "0.log").open("wb") as file:
+        file.truncate(size_bytes)
+    begun: list[str] = []
+    submit = bench.tools.files.submit
+    monkeypatch.setattr(bench.tools.files, "submit", lambda *work: begun.append(work[1]) or submit(*work))
+    synced = await perform(bench.context(Plan(clean_up=True)))
+    assert synced.results == ()
+    assert not logs.parent.exists()
+    assert len(begun) == threads

@@ -1,6 +1,7 @@
 """Pull policies, pull failures, shared and bounded pulls."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from podherd.machines.pod.events import Started, StartFailed
 from podherd.machines.pod.instructions import Plan, StartContainer
 from podherd.steps import reference
 from podherd.steps.duration import text_of
-from podherd.steps.pulls import Pulls, Rate
+from podherd.steps.pulls import Pulls, Rate, of_shard
 from podherd.steps.runner import perform
 
 NEW = "reg.test/new:2"
@@ -164,6 +165,22 @@ async def test_more_pulls_than_the_rate_allows_fail(bench: Any) -> None:
     assert [getattr(end, "reason", "") for end in ends] == ["", "", "pull QPS exceeded"]
     bench.now[0] += 0.5
     assert (await limited.pull("reg.test/9", None)).ref == "sha256:reg.test/9"
+
+
+@pytest.mark.parametrize(("shards", "parallel", "burst"), [(1, 4, 6), (2, 2, 3), (4, 1, 1), (8, 1, 1)])
+async def test_a_shard_has_its_part_of_the_nodes_limits(bench: Any, shards: int, parallel: int, burst: int) -> None:
+    settings = replace(bench.settings, shards=shards, max_parallel_pulls=4, pull_qps=4.0, pull_burst=6)
+    part = of_shard(bench.cri, settings, lambda: float(bench.now[0]))
+    gate = bench.cri.gate["pull_image"] = asyncio.Event()
+    tasks = [asyncio.create_task(part.pull(f"reg.test/{n}", None)) for n in range(8)]
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert len(bench.cri.calls) == parallel
+    gate.set()
+    ends = await asyncio.gather(*tasks, return_exceptions=True)
+    assert sum(not isinstance(end, Exception) for end in ends) == burst
+    bench.now[0] += shards / 4.0
+    assert (await part.pull("reg.test/9", None)).ref == "sha256:reg.test/9"
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,13 @@ import os
 import stat
 from typing import Any
 
+import pytest
 from cri_api.v1 import api_pb2 as pb
 
-from podherd.errors import CriError
+from podherd.errors import ContainerConfigError, CriError
 from podherd.machines.pod.events import SandboxFailed, Started, StartFailed, StepFailed
 from podherd.machines.pod.instructions import Plan, StartContainer
+from podherd.steps import sandbox
 from podherd.steps.runner import perform
 
 START = Plan(make_sandbox=0, start=(StartContainer("web", 0),))
@@ -169,6 +171,22 @@ async def test_create_and_start_failures_have_the_kubelets_reasons(bench: Any, m
         ("Normal", "Created", "Container created"),
         ("Warning", "Failed", "Error: exec: not found"),
     ]
+
+
+@pytest.mark.parametrize("image", ["reg.test/web:1", "reg.test/absent:1"])
+async def test_a_sandbox_that_cannot_be_described_any_more_is_each_containers_config_error(
+    bench: Any, make_pod: Any, monkeypatch: pytest.MonkeyPatch, image: str
+) -> None:
+    def refuse(*_args: Any, **_words: Any) -> None:
+        raise ContainerConfigError("spec.x", "cannot be carried out here")
+
+    monkeypatch.setattr(sandbox, "sandbox_config", refuse)
+    start = tuple(StartContainer(name, 0) for name in ("a", "b"))
+    pod = make_pod({}, *({"name": name, "image": image} for name in ("a", "b")))
+    synced = await perform(bench.context(Plan(sandbox_id="s0", start=start), pod))
+    text = "spec.x: cannot be carried out here"
+    assert synced.results == tuple(StartFailed(name, "CreateContainerConfigError", text) for name in ("a", "b"))
+    assert bench.told()[-1] == ("Warning", "Failed", f"Error: {text}")
 
 
 async def test_a_spec_that_cannot_be_carried_out_is_a_config_error(bench: Any, make_pod: Any) -> None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import resource
 import socket
 import stat
 import subprocess
@@ -16,7 +17,7 @@ from podherd.volumes import registry
 from podherd.volumes.empty_dir import page_size_bytes, tmpfs_size_bytes
 from podherd.volumes.errors import VolumeError
 from podherd.volumes.mounting import is_mount, mount, unmount
-from podherd.volumes.removal import remove_tree, unmount_own
+from podherd.volumes.removal import QUICK_BYTES, QUICK_ENTRIES, remove_tree, unmount_own
 
 
 def pod(*resources: dict[str, Any]) -> Pod:
@@ -101,6 +102,80 @@ def test_a_bind_mount_of_the_same_file_system_is_not_crossed(pod_dir: str, tmp_p
     with pytest.raises(VolumeError, match="another file system is mounted here"):
         remove_tree(pod_dir)
     assert (dear / "file").read_text() == "kept"
+
+
+@pytest.fixture
+def few_files() -> Iterator[None]:
+    """A process that may have but few more files open."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, os.listdir("/proc/self/fd"))) + 8, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.usefixtures("few_files")
+def test_directories_of_any_depth_are_removed_with_a_few_descriptors(pod_dir: str) -> None:
+    fd = os.open(pod_dir, os.O_RDONLY)
+    for _ in range(3000):
+        for name in ("a", "deep", "z"):
+            os.mkdir(name, dir_fd=fd)
+        os.close(os.open("file", os.O_CREAT, dir_fd=fd))
+        below = os.open("deep", os.O_RDONLY, dir_fd=fd)
+        os.close(fd)
+        fd = below
+    os.close(fd)
+    assert remove_tree(pod_dir)
+    assert not os.path.exists(pod_dir)
+
+
+def test_a_directory_that_is_moved_away_meanwhile_takes_the_walk_nowhere_else(
+    pod_dir: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = Path(pod_dir, "outer", "inner")
+    (inner / "leaf").mkdir(parents=True)
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "inner" / "dear").mkdir(parents=True)
+    real = os.rmdir
+
+    def moving(name: str, **words: Any) -> None:
+        real(name, **words)
+        if name == "leaf":
+            inner.rename(elsewhere / "moved")
+
+    monkeypatch.setattr(os, "rmdir", moving)
+    with pytest.raises(VolumeError, match="outer/inner: was moved while it was removed"):
+        remove_tree(pod_dir)
+    assert (elsewhere / "inner" / "dear").exists()
+
+
+def test_names_that_are_no_text_stand_escaped_in_errors(pod_dir: str) -> None:
+    bound = os.fsencode(pod_dir) + b"/\xff"
+    os.mkdir(bound)
+    mount("tmpfs", os.fsdecode(bound), "size=64k")
+    with pytest.raises(VolumeError) as error:
+        remove_tree(pod_dir)
+    unmount(os.fsdecode(bound))
+    assert f"{pod_dir}/\\udcff: another file system" in str(error.value)
+    assert error.value.words.encode()
+
+
+@pytest.mark.parametrize("much", ["entries", "bytes"])
+def test_a_quick_removal_leaves_what_takes_long_to_another_call(pod_dir: str, much: str) -> None:
+    below = Path(pod_dir, "web")
+    below.mkdir()
+    if much == "bytes":
+        with (below / "0.log").open("wb") as file:
+            file.truncate(QUICK_BYTES + 1)
+    else:
+        for number in range(QUICK_ENTRIES):
+            (below / f"{number}").touch()
+    assert not remove_tree(pod_dir, quick=True)
+    assert remove_tree(pod_dir)
+    below.mkdir(parents=True)
+    for number in range(QUICK_ENTRIES - 1):
+        (below / f"{number}").touch()
+    assert remove_tree(pod_dir, quick=True)
+    assert not below.exists()
 
 
 def test_what_is_no_directory_is_not_removed(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """The last value for a key wins; what must each count is never merged."""
 
 from podherd.wire.coalesce import key_of
-from podherd.wire.control import Answer, Ask, Hello
+from podherd.wire.control import Answer, Ask, Drain, Drained, Hello
 from podherd.wire.desired import Desired, Gone, Roster
 from podherd.wire.observed import Observed, Reinspect
 from podherd.wire.status import PodEvent, PodForgotten, SourceProblem, StatusChanged
@@ -28,6 +28,11 @@ def test_lanes_do_not_replace_one_another() -> None:
 
 def test_a_roster_and_a_hello_stand_alone() -> None:
     assert key_of(Roster((), True)) == key_of(Roster(("u",), False)) != key_of(Hello("a", "i"))
+
+
+def test_orders_to_drain_and_their_answers_are_worth_saying_once() -> None:
+    assert key_of(Drain()) == key_of(Drain())
+    assert key_of(Drained("a")) == key_of(Drained("a")) != key_of(Drain())
 
 
 def test_problems_coalesce_by_thing() -> None:

@@ -24,13 +24,16 @@ class AnswerError(PodherdError):
     """The agent answered with an error."""
 
 
-class _UnixConnection(http.client.HTTPConnection):
+class UnixConnection(http.client.HTTPConnection):
+    """HTTP over the unix socket `path`. timeout_s: of each wait for the answer; None waits for ever."""
+
     def __init__(self, path: Path, timeout_s: float | None) -> None:
         super().__init__("podherd", timeout=CONNECT_S)
         self._path = path
         self._timeout_s = timeout_s
 
     def connect(self) -> None:
+        """Connect to the socket in place of a host and port."""
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.settimeout(CONNECT_S)
         self.sock.connect(str(self._path))
@@ -62,7 +65,7 @@ class Admin:
 
     @contextmanager
     def _open(self, method: str, target: str, timeout_s: float | None) -> Iterator[http.client.HTTPResponse]:
-        connection = _UnixConnection(self._socket, timeout_s)
+        connection = UnixConnection(self._socket, timeout_s)
         try:
             try:
                 connection.request(method, target)

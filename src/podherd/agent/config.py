@@ -15,13 +15,12 @@ from podherd.errors import ConfigError, ManifestError
 from podherd.model.document import decode
 from podherd.model.nearest import nearest
 from podherd.model.settings import Settings
+from podherd.model.sockets import SOCKET_PATH_BYTES
 
 API_VERSION = "kubelet.config.k8s.io/v1beta1"
 KIND = "KubeletConfiguration"
 ROOT_DIR = Path("/var/lib/podherd")
 CRASH_LOOP_RANGE_S = (1.0, 300.0)
-SOCKET_PATH_BYTES = 107
-"""Longest path of the admin socket (unix(7))."""
 
 
 @dataclass(frozen=True, slots=True)

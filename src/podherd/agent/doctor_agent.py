@@ -13,12 +13,12 @@ from podherd.errors import ConfigError
 
 
 def extension(_host: Host) -> Iterator[Finding]:
-    """Whether the Cython extensions are built; without them the plain-Python fallback does the work, slowly."""
+    """Whether the Cython extensions are built; without them the PLEG actor does not start."""
     spec = util.find_spec("podherd.native.relist")
     if spec and spec.origin and spec.origin.endswith(tuple(machinery.EXTENSION_SUFFIXES)):
         yield ok("native extensions", "compiled")
     else:
-        yield warn("native extensions", "not compiled: relisting is many times slower", "make build")
+        yield bad("native extensions", "not compiled: an agent cannot run", "make build")
 
 
 def ray(_host: Host) -> Iterator[Finding]:

@@ -19,6 +19,7 @@ from podherd.agent import link, procs
 from podherd.errors import PodherdError
 from podherd.model.settings import Settings
 
+DRAIN_RETRY_S = 1.0
 WRITE_EVERY_S = 5.0
 """How often the actors' file is written when only the times in it have changed."""
 DRAIN_REQUEST = b"POST /v1/drain HTTP/1.1\r\nHost: podherd\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
@@ -38,12 +39,22 @@ class ActorsFile:
             return
         self._written_at = at
         new = self._path.with_suffix(".new")
-        new.write_text(json.dumps([asdict(each) for each in seen]))
-        new.replace(self._path)
+        try:
+            new.write_text(json.dumps([asdict(each) for each in seen]))
+            new.replace(self._path)
+        except OSError as error:  # it is for people to read: not worth the actors' lives
+            logs.logger("driver").warning("actors file", path=str(self._path), error=str(error))
 
 
-async def drain(admin_socket: Path) -> bool:
-    """Ask the server actor to stop every pod; whether it says that none is left."""
+async def drain(admin_socket: Path) -> None:
+    """Return once the server actor says that no pod runs; one that dies or refuses meanwhile is asked again."""
+    while True:
+        if await _ask_drain(admin_socket):
+            return
+        await asyncio.sleep(DRAIN_RETRY_S)
+
+
+async def _ask_drain(admin_socket: Path) -> bool:
     try:
         reader, writer = await asyncio.open_unix_connection(admin_socket)
         writer.write(DRAIN_REQUEST)
@@ -83,7 +94,8 @@ class Driver:
     async def _orders(self) -> None:
         reader, _writer = await asyncio.open_connection(sock=self._parent.dup())
         if await reader.readline() == link.DRAIN:
-            self._parent.sendall(link.report(drained=await drain(self._settings.admin_socket)))
+            await drain(self._settings.admin_socket)
+            self._parent.sendall(link.report(drained=True))
 
 
 def main(arguments: list[str]) -> int:

@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,28 +22,33 @@ TAIL_BYTES = 2000
 
 
 class Herd:
-    """A driver process and what it reports. `files` change as processes become known: select on them anew each turn."""
+    """A driver process and what it reports. `files` change as processes become known: select on them anew each turn.
+
+    To make one raises OSError when its files cannot be written.
+    """
 
     def __init__(self, settings: Settings, run_dir: Path, tree: str, born_at: float) -> None:
         self.born_at = born_at
         self.complete = False
         self.failed = ""
-        self.drained: bool | None = None
+        self.drained = False
         self.pids: dict[str, int] = {}
         self._tree = tree
         self._log = run_dir / "driver.log"
         self._reports = link.Reports()
-        self._socket, theirs = socket.socketpair()
         environment = ray_settings.environment(ray_settings.new_token(run_dir), tree)
-        with theirs, self._log.open("wb") as log:
-            self._driver = subprocess.Popen(
-                [*DRIVER, str(theirs.fileno())],
-                env=environment, pass_fds=[theirs.fileno()], start_new_session=True,
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-            )  # fmt: skip
+        with self._log.open("wb") as log:
+            self._socket, theirs = socket.socketpair()
+            with theirs:
+                self._driver = subprocess.Popen(
+                    [*DRIVER, str(theirs.fileno())],
+                    env=environment, pass_fds=[theirs.fileno()], start_new_session=True,
+                    stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                )  # fmt: skip
         self.pid = self._driver.pid
         self._pidfds = {"driver": os.pidfd_open(self.pid)}
-        link.send_settings(self._socket, settings)
+        with suppress(OSError):  # it is dead already: the pidfd tells
+            link.send_settings(self._socket, settings)
         self._socket.setblocking(False)
 
     def files(self) -> Iterator[tuple[int, str]]:
@@ -102,6 +108,9 @@ class Herd:
         """Why it died as far as it could tell: its report, else the end of its log."""
         if self.failed:
             return self.failed
-        with self._log.open("rb") as log:
-            log.seek(max(0, self._log.stat().st_size - TAIL_BYTES))
-            return log.read().decode(errors="replace").strip().rpartition("\n")[2]
+        try:
+            with self._log.open("rb") as log:
+                log.seek(max(0, self._log.stat().st_size - TAIL_BYTES))
+                return log.read().decode(errors="replace").strip().rpartition("\n")[2]
+        except OSError as error:
+            return f"its log cannot be read: {error.strerror}"

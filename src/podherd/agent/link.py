@@ -25,7 +25,7 @@ def settings_of(parent: socket.socket) -> Settings:
 
 
 def report(**words: Any) -> bytes:
-    """A line of the driver: `pids` by name and whether `complete`, `drained`, or `failed` with the reason."""
+    """A line of the driver: `pids` by name and whether `complete`; `drained`; or `failed` with the reason."""
     return json.dumps(words).encode() + b"\n"
 
 

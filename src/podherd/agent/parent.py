@@ -5,6 +5,7 @@ It watches the driver, the raylet and the GCS by pidfd; when one dies, all of th
 escapes it. When it dies itself, the kernel kills the driver, and with that everything of Ray; `guard` finds the rest.
 """
 
+import json
 import os
 import secrets
 import select
@@ -15,15 +16,18 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from http.client import HTTPException
 from pathlib import Path
 
 from podherd.actors import logs
-from podherd.actors.ray_settings import MARKER
+from podherd.actors.ray_settings import MARKER, remove_outside_dir
 from podherd.agent import guard, link, procs
+from podherd.agent.admin import Admin
 from podherd.agent.config_values import HOLLOW
 from podherd.agent.herd import Herd
 from podherd.agent.hollow_child import HollowChild
 from podherd.agent.rebuild import BackOff
+from podherd.errors import PodherdError
 from podherd.model.settings import Settings
 
 ORPHANS_EVERY_S = 1.0
@@ -69,30 +73,43 @@ class Parent:
         self._herd: Herd | None = None
         self._lives = 0
         self._begin_at = 0.0
+        self._draining = False
+        self._drained = False
+        self._was_complete = False
         self._stop_by: float | None = None
         self._look_at = 0.0
         self._not_mine = procs.children()
 
     def run(self, wakeup: socket.socket, pipe: int, on_log: Say) -> int:
-        """Until it is told to stop, and everything below is gone."""
+        """Until it is told to stop, and everything below is gone; 1 when pods were to be stopped and may still run."""
         procs.become_subreaper()
         log = _Lines(pipe, on_log)
         try:
             while not self._turn(wakeup, log):
                 continue
+            code, words = self._outcome()
         finally:
             if self._herd is not None:
                 self._end(self._herd)
             self._kill_all_orphans()
             procs.become_subreaper(False)
+            remove_outside_dir(self._settings.root_dir)
             log.read()
-        self._say("stopped; containers run on" if not self._settings.drain_on_exit else "stopped")
-        return 0
+        self._say(words)
+        return code
+
+    def _outcome(self) -> tuple[int, str]:
+        """Exit code and last words, as long as there is a server to ask."""
+        if not self._settings.drain_on_exit:
+            return 0, "stopped; containers run on"
+        if self._drained:
+            return 0, "stopped"
+        return 1, f"stopped before every pod was: {_still_running(self._settings.root_dir)}"
 
     def _turn(self, wakeup: socket.socket, log: "_Lines") -> bool:
         """Wait for something and deal with it; True when there is no more to do."""
         now = time.monotonic()
-        if self._herd is None and self._stop_by is None and now >= self._begin_at:
+        if self._herd is None and self._goes_on and now >= self._begin_at:
             self._begin(now)
         files = {wakeup.fileno(): "signal", log.pipe: "log"}
         if self._herd is not None:
@@ -111,6 +128,11 @@ class Parent:
                 self._herd_stirs(what.removeprefix("herd "))
         return self._look_around(time.monotonic())
 
+    @property
+    def _goes_on(self) -> bool:
+        """Whether Ray is needed: also while pods are stopped, and a life that ended in between gets a successor."""
+        return self._stop_by is None or (self._draining and not self._drained)
+
     def _patience_s(self, now: float) -> float:
         times = [self._look_at]
         if self._herd is None:
@@ -122,7 +144,12 @@ class Parent:
     def _begin(self, now: float) -> None:
         self._lives += 1
         self._say("starting" if self._lives == 1 else "starting again")
-        self._herd = Herd(self._settings, self._run_dir, f"{self._mark}.{self._lives}", now)
+        try:
+            self._herd = Herd(self._settings, self._run_dir, f"{self._mark}.{self._lives}", now)
+        except OSError as error:
+            wait_s = self._back_off.after_death(now, now)
+            self._begin_at = now + wait_s
+            self._say(f"cannot start: {error}; again {f'in {wait_s:g} s' if wait_s else 'now'}")
 
     def _herd_stirs(self, dead: str) -> None:
         """The driver said something (no name), or a vital process died."""
@@ -133,17 +160,22 @@ class Parent:
             was_complete = herd.complete
             herd.hear()
             if herd.complete and not was_complete:
-                self._say(
-                    f"running: {len(herd.pids) - 2} actors, {time.monotonic() - herd.born_at:.1f} s after the start"
-                )
+                self._completed(herd)
             return
-        if self._stop_by is None:
+        herd.hear()
+        self._drained = self._drained or herd.drained
+        if self._goes_on:
             self._lost(herd, dead)
         else:
             self._end(herd)
 
+    def _completed(self, herd: Herd) -> None:
+        self._say(f"running: {len(herd.pids) - 2} actors, {time.monotonic() - herd.born_at:.1f} s after the start")
+        self._was_complete = True
+        if self._draining:
+            herd.order(link.DRAIN)
+
     def _lost(self, herd: Herd, dead: str) -> None:
-        herd.hear()
         self._end(herd)
         now = time.monotonic()
         wait_s = self._back_off.after_death(herd.born_at, now)
@@ -160,18 +192,18 @@ class Parent:
         for number in numbers:
             if number not in SIGNALS:
                 continue
-            drain = self._settings.drain_on_exit and self._herd is not None and self._herd.complete
-            if self._stop_by is not None:
-                self._stop_by = time.monotonic()
-            elif self._herd is not None:
-                self._say("draining: pods are stopped; once more to stop now" if drain else "stopping")
+            now = time.monotonic()
+            drain = self._settings.drain_on_exit and self._was_complete
+            if self._stop_by is not None or (self._herd is None and not drain):
+                self._stop_by, self._draining = now, False
+                continue
+            self._say("draining: pods are stopped; once more to stop now" if drain else "stopping")
+            self._stop_by, self._draining = now + (DRAIN_WITHIN_S if drain else STOP_WITHIN_S), drain
+            if self._herd is not None and (self._herd.complete or not drain):
                 self._herd.order(link.DRAIN if drain else link.STOP)
-                self._stop_by = time.monotonic() + (DRAIN_WITHIN_S if drain else STOP_WITHIN_S)
-            else:
-                self._stop_by = time.monotonic()
 
     def _look_around(self, now: float) -> bool:
-        if self._stop_by is not None and (self._herd is None or now >= self._stop_by):
+        if self._stop_by is not None and ((self._herd is None and not self._goes_on) or now >= self._stop_by):
             return True
         if now >= self._look_at:
             self._look_at = now + ORPHANS_EVERY_S
@@ -200,6 +232,17 @@ class Parent:
 
     def _is_marked(self, pid: int) -> bool:
         return procs.environment_value(pid, MARKER).startswith(self._mark)
+
+
+def _still_running(root_dir: Path) -> str:
+    """How many pods have not ended, by the server's count while it answers."""
+    try:
+        with Admin(root_dir).stream("summary", timeout_s=STOP_WITHIN_S) as answer:
+            phases = json.loads(answer.read())["phases"]
+    except (PodherdError, OSError, ValueError, HTTPException):
+        return "some may still run"
+    count = sum(phases.get(phase, 0) for phase in ("Pending", "Running"))
+    return f"{count} pod{'' if count == 1 else 's'} still run{'s' if count == 1 else ''}"
 
 
 class _Lines:

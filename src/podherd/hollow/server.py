@@ -27,11 +27,10 @@ from podherd.hollow.requests import describe
 from podherd.hollow.runtime import Runtime
 from podherd.hollow.sandbox_calls import SandboxCalls
 from podherd.hollow.timers import Timers
+from podherd.model.sockets import SOCKET_PATH_BYTES
 
 RUNTIME_SERVICE = "runtime.v1.RuntimeService"
 IMAGE_SERVICE = "runtime.v1.ImageService"
-_LONGEST_PATH = 107
-"""Bytes of a unix socket's path (sun_path without its end)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +55,8 @@ class Options:
 
 def claim(path: Path) -> None:
     """Make the way free for a socket here: its directory, and away with a stale one. Raises ConfigError."""
-    if len(os.fsencode(path.absolute())) > _LONGEST_PATH:
-        raise ConfigError(str(path), f"is longer than {_LONGEST_PATH} bytes", "choose a shorter --socket")
+    if len(os.fsencode(path.absolute())) > SOCKET_PATH_BYTES:
+        raise ConfigError(str(path), f"is longer than {SOCKET_PATH_BYTES} bytes", "choose a shorter --socket")
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists():
         return

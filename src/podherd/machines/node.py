@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
+from podherd.machines.pleg.health import pleg_trouble
+from podherd.model.status import rfc3339
 from podherd.wire.node import PlegHealth, RuntimeState
 
-PLEG_UNHEALTHY_S = 180.0
 RUNTIME_DOWN_S = 30.0
 """A runtime that was last well longer ago than this is down."""
 MAX_PODS = 10_000
@@ -17,7 +17,7 @@ NEVER = float("-inf")
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """This machine, read once. info: v1.NodeSystemInfo fields that never change while the agent runs."""
+    """This machine. info: v1.NodeSystemInfo fields that never change while the agent runs; the ips may."""
 
     node_name: str
     hostname: str
@@ -54,9 +54,13 @@ class Node:
     _turned_at: float = field(default=0.0)
 
     def runtime_state(self, now: float) -> RuntimeState:
-        """What the shards must know: may sandboxes be made."""
-        down = self._runtime_trouble(now)
-        return RuntimeState(not down, not self.no_network, down or self.no_network, self.cgroup_driver)
+        """What the shards must know: may they sync (section 2.1), may sandboxes be made.
+
+        A PLEG that has not spoken to this actor yet is no trouble: a shard waits for its roster anyway.
+        """
+        down = self._runtime_trouble(now) or (pleg_trouble(self.pleg, now) if self.pleg else "")
+        reason = down or self.no_network
+        return RuntimeState(not down, not self.no_network, reason, self.cgroup_driver, self.facts.ips)
 
     def _runtime_trouble(self, now: float) -> str:
         if self.runtime_ok_at == NEVER:
@@ -65,17 +69,9 @@ class Node:
             return "container runtime is down"
         return self.not_ready
 
-    def _pleg_trouble(self, now: float) -> str:
-        if self.pleg is None:
-            return "PLEG is not healthy: pleg has yet to be successful"
-        silent_s = now - self.pleg.last_relist_at
-        if silent_s <= PLEG_UNHEALTHY_S:
-            return ""
-        return f"PLEG is not healthy: pleg was last seen active {_duration(silent_s)} ago; threshold is 3m0s"
-
     def troubles(self, now: float) -> list[str]:
         """Everything that keeps the node from being ready."""
-        return [why for why in (self._runtime_trouble(now), self._pleg_trouble(now), self.no_network) if why]
+        return [why for why in (self._runtime_trouble(now), pleg_trouble(self.pleg, now), self.no_network) if why]
 
     def object(self, now: float) -> dict[str, Any]:
         """The v1.Node."""
@@ -106,8 +102,8 @@ class Node:
             "status": "True" if ready else "False",
             "reason": "KubeletReady" if ready else "KubeletNotReady",
             "message": "kubelet is posting ready status" if ready else joined,
-            "lastHeartbeatTime": _time(now),
-            "lastTransitionTime": _time(self._turned_at),
+            "lastHeartbeatTime": rfc3339(now),
+            "lastTransitionTime": rfc3339(self._turned_at),
         }
 
 
@@ -117,14 +113,3 @@ def condition_trouble(kind: str, status: bool, reason: str, message: str) -> str
         return ""
     what = "container runtime network not ready" if kind == "NetworkReady" else "container runtime not ready"
     return f"{what}: {kind}=false reason:{reason} message:{message}"
-
-
-def _time(at: float) -> str:
-    return datetime.fromtimestamp(int(at), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _duration(seconds: float) -> str:
-    """As Go prints a duration: `3m5s`, `1h0m0s`."""
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}h{minutes}m{rest}s" if hours else f"{minutes}m{rest}s" if minutes else f"{rest}s"

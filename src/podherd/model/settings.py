@@ -39,7 +39,7 @@ class Settings:
     pull_qps: float = 5.0
     pull_burst: int = 10
     max_parallel_pulls: int = 1
-    """1: serial, as the kubelet's `serializeImagePulls`."""
+    """1: serial, as the kubelet's `serializeImagePulls`, but in each shard: limits of pulls are divided among shards."""
     shards: int = 2
     drain_on_exit: bool = False
     log_level: str = "info"

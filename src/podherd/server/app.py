@@ -7,13 +7,11 @@ from pathlib import Path
 from aiohttp import web
 
 from podherd.errors import ConfigError
+from podherd.model.sockets import SOCKET_PATH_BYTES
 from podherd.server.log_page import LogPage
 from podherd.server.node_pages import NodePages
 from podherd.server.pod_pages import PodPages
 from podherd.server.replies import errors
-
-SOCKET_PATH_BYTES = 107
-"""Longest path of a unix socket: sun_path of 108 bytes with its zero (unix(7))."""
 
 CLOSE_S = 1.0
 """How long open streams may go on when the server stops."""

@@ -3,15 +3,13 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from podherd.machines.pleg.health import pleg_trouble
 from podherd.server.event_ring import EventRing
 from podherd.server.pod_table import PodTable
 from podherd.server.watch import Hub
 from podherd.wire import codec
 from podherd.wire.node import NodeState, PlegHealth
 from podherd.wire.status import PodEvent, PodForgotten, SourceProblem, StatusChanged
-
-PLEG_UNHEALTHY_S = 180.0
-"""Kubelet behaviour, section 4."""
 
 
 @dataclass(slots=True)
@@ -59,9 +57,4 @@ class Facts:
 
     def ill(self, now: float) -> str:
         """Why the agent is not healthy, in the kubelet's words; empty when it is."""
-        if self.pleg is None:
-            return "PLEG is not healthy: pleg has yet to be successful"
-        age_s = now - self.pleg.last_relist_at
-        if age_s <= PLEG_UNHEALTHY_S:
-            return ""
-        return f"PLEG is not healthy: pleg was last seen active {age_s:.0f}s ago; threshold is 3m0s"
+        return pleg_trouble(self.pleg, now)

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from io import BufferedIOBase
 from pathlib import Path
 
+from podherd.model.log_names import attempt_of
+
 CHUNK_BYTES = 64 * 1024
 SLACK_BYTES = 256 * 1024
 """Read this much more before a tail, so that partial entries of its first line are found."""
 
-_ATTEMPT = re.compile(r"^(\d+)\.log(?:$|\.)")
 _FULL = re.compile(rb'^(?:\d{4}-\d\d-\d\dT\S+ std(?:out|err) F|\{"log")', re.MULTILINE)
 
 
@@ -21,7 +22,7 @@ def attempts(directory: Path) -> list[int]:
         names = os.listdir(directory)
     except OSError:
         return []
-    return sorted({int(found[1]) for name in names if (found := _ATTEMPT.match(name))})
+    return sorted({attempt for name in names if (attempt := attempt_of(name)) is not None})
 
 
 def rotated(directory: Path, attempt: int) -> dict[str, Path]:
@@ -63,6 +64,27 @@ def tail_offset(file: BufferedIOBase, lines: int) -> tuple[int, int]:
 
     The offset is a line's start, never too late but maybe too early. More than `lines` entries: this file is enough.
     """
+    return _tail_forwards(file, lines) if isinstance(file, gzip.GzipFile) else _tail_backwards(file, lines)
+
+
+def _tail_forwards(file: BufferedIOBase, lines: int) -> tuple[int, int]:
+    """In one pass, as each step back in a compressed file decompresses it from its start."""
+    marks: list[tuple[int, int]] = []
+    at = 0
+    for data in chunks(file):
+        if (newline := data.find(b"\n")) >= 0:
+            marks.append((at + newline + 1, len(_FULL.findall(data))))
+        at += len(data)
+    found, start = 0, at
+    while marks and found <= lines:
+        start, count = marks.pop()
+        found += count
+    while marks and marks[-1][0] > start - SLACK_BYTES:
+        marks.pop()
+    return (marks[-1][0] if marks else 0), found
+
+
+def _tail_backwards(file: BufferedIOBase, lines: int) -> tuple[int, int]:
     at, found = file.seek(0, os.SEEK_END), 0
     while at > 0 and found <= lines:
         size = min(CHUNK_BYTES, at)

@@ -20,7 +20,11 @@ QUIET_POLLS = 2
 
 
 class LogReader:
-    """Reads `<directory>/<attempt>.log` and what it was rotated to. Blocking calls, each at most one chunk long."""
+    """Reads `<directory>/<attempt>.log` and what it was rotated to.
+
+    Blocking calls: `more` at most one chunk long; a piece of `history` may take as long as its files are large, and
+    belongs into a thread.
+    """
 
     def __init__(self, directory: Path, attempt: int) -> None:
         self._directory = directory
@@ -153,10 +157,10 @@ async def stream(
 ) -> AsyncIterator[bytes]:
     """The log's bytes; with `follow` until `alive` says no and nothing more comes. Never more than a chunk ahead."""
     try:
-        for piece in reader.history(tail):
+        pieces = reader.history(tail)
+        while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
             if piece:
                 yield piece
-            await asyncio.sleep(0)
         quiet = 0
         while follow and quiet < QUIET_POLLS:
             over = not alive()

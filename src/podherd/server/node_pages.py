@@ -8,6 +8,7 @@ from aiohttp import web
 
 from podherd import __version__
 from podherd.model.settings import Settings
+from podherd.model.url import without_secrets
 from podherd.server.facts import Facts
 from podherd.server.replies import BusyError, reply
 
@@ -73,7 +74,7 @@ class NodePages:
             "nodeName": settings.node_name,
             "runtimeEndpoint": settings.runtime_endpoint,
             "manifests": str(settings.manifests or ""),
-            "manifestUrl": settings.manifest_url,
+            "manifestUrl": without_secrets(settings.manifest_url),
         })  # fmt: skip
 
     async def drain(self, _request: web.Request) -> web.Response:

@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import Any
 
+from podherd.model.status import TERMINAL
 from podherd.wire import codec
 from podherd.wire.status import PodForgotten, StatusChanged
-
-TERMINAL = ("Succeeded", "Failed")
 
 
 class PodTable:
@@ -16,7 +15,7 @@ class PodTable:
 
     def __init__(self) -> None:
         self._rows: dict[str, StatusChanged] = {}
-        self._doubted: set[str] = set()
+        self._doubted: dict[str, float] = {}
         self._phases: Counter[str] = Counter()
 
     def __len__(self) -> int:
@@ -28,21 +27,30 @@ class PodTable:
             self._phases[before.phase] -= 1
         self._phases[changed.phase] += 1
         self._rows[changed.uid] = changed
-        self._doubted.discard(changed.uid)
+        self._doubted.pop(changed.uid, None)
 
     def forget(self, gone: PodForgotten) -> None:
         """Nothing is left of the pod."""
         if before := self._rows.pop(gone.uid, None):
             self._phases[before.phase] -= 1
-        self._doubted.discard(gone.uid)
+        self._doubted.pop(gone.uid, None)
 
-    def doubt(self, uids: Iterator[str]) -> None:
+    def doubt(self, uids: Iterator[str], at: float) -> None:
         """The owner of these pods restarted: until it speaks of them again they may be gone without a word."""
-        self._doubted.update(uids)
+        self._doubted.update(dict.fromkeys(uids, at))
 
-    def doubted(self) -> list[StatusChanged]:
-        """Pods whose owner has not spoken of them since it restarted."""
-        return [row for uid in self._doubted if (row := self._rows.get(uid))]
+    def trust(self, uid: str) -> None:
+        """The owner knows the pod."""
+        self._doubted.pop(uid, None)
+
+    @property
+    def in_doubt(self) -> int:
+        """How many pods are doubted."""
+        return len(self._doubted)
+
+    def doubted(self, until: float) -> list[StatusChanged]:
+        """Pods whose owner restarted at `until` or before and has not spoken of them since."""
+        return [row for uid, at in self._doubted.items() if at <= until and (row := self._rows.get(uid))]
 
     def phases(self) -> dict[str, int]:
         """How many pods are in each phase that any is in; kept, not counted."""

@@ -8,9 +8,7 @@ from typing import Any
 
 from podherd.server.replies import BusyError, NotFoundError
 from podherd.wire import codec
-from podherd.wire.control import Answer, Ask
-
-ANSWER_S = 5.0
+from podherd.wire.control import ANSWER_S, Answer, Ask
 
 
 class Questions:

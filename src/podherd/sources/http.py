@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from urllib.parse import urlsplit
 
 import aiohttp
 
@@ -12,6 +11,7 @@ from podherd.machines.sources.events import Event, Noted, OriginRead, SourceList
 from podherd.model import schema
 from podherd.model.document import LIMIT_BYTES
 from podherd.model.keys import SOURCE_HTTP
+from podherd.model.url import without_secrets
 from podherd.sources.static import problem_of, url_pods
 
 TIMEOUT_S = 10.0
@@ -32,7 +32,7 @@ class HttpSource:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.url = url
-        self.shown_url = without_user(url)
+        self.shown_url = without_secrets(url)
         self._headers = headers
         self._node_name = node_name
         self._check_s = check_s
@@ -57,8 +57,7 @@ class HttpSource:
         except ManifestError as error:
             self._failed(problem_of(error))
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            text = f"no answer in {TIMEOUT_S:g} s" if isinstance(error, TimeoutError) else str(error)
-            self._failed(f"cannot be read: {text or type(error).__name__}")
+            self._failed(f"cannot be read: {_words(error)}")
 
     async def _get(self, session: aiohttp.ClientSession) -> bytes:
         async with session.get(self.url) as answer:
@@ -93,7 +92,9 @@ class HttpSource:
             self._emit(Noted(self.shown_url, f"{problem}{kept}"))
 
 
-def without_user(url: str) -> str:
-    """The URL without name and password."""
-    parts = urlsplit(url)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+def _words(error: Exception) -> str:
+    """What went wrong, without the URL: some of aiohttp's errors show it whole."""
+    if isinstance(error, TimeoutError):
+        return f"no answer in {TIMEOUT_S:g} s"
+    shows_url = isinstance(error, (aiohttp.InvalidURL, aiohttp.ClientResponseError))
+    return type(error).__name__ if shows_url else str(error) or type(error).__name__

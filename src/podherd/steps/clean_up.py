@@ -15,21 +15,21 @@ class CleanUp:
     name = "clean_up"
 
     async def do(self, context: Context) -> None:
-        """Remove everything; a volume may hold any number of files, so a pod with volumes is removed in a thread."""
+        """Remove everything: what is small at once, volumes and whatever holds much or large files in a thread."""
         if not context.plan.clean_up or any(isinstance(result, StepFailed) for result in context.results):
             return
         try:
             cgroup.remove(context)
             if _has_volumes(context.pod_dir):
                 await context.in_thread(_remove, context.pod_dir)
-            else:
-                remove_tree(context.pod_dir)
-            remove_tree(context.log_dir)
+            for directory in (context.pod_dir, context.log_dir):
+                if not remove_tree(directory, quick=True):
+                    await context.in_thread(remove_tree, directory)
         except VolumeError as error:
             context.warn("FailedCleanUp", str(error))
             context.fail(self.name, str(error))
         except OSError as error:
-            context.fail(self.name, f"{error.filename}: {error.strerror}")
+            context.fail(self.name, str(VolumeError(str(error.filename), str(error.strerror))))
 
 
 def _has_volumes(pod_dir: str) -> bool:

@@ -39,6 +39,10 @@ def _find(context: Context, name: str) -> Container:
 
 async def _start(context: Context, container: Container, start: StartContainer) -> Started | StartFailed:
     field = f"{FIELDS[container.kind]}{{{container.name}}}"
+    try:
+        sandbox_config = config_of(context)
+    except PodherdError as error:
+        return _failed(context, start, CONFIG_ERROR, str(error), field)
     present = await images.ensure(context, container, start, field)
     if isinstance(present, StartFailed):
         return present
@@ -51,9 +55,7 @@ async def _start(context: Context, container: Container, start: StartContainer) 
     except OSError as error:
         return _failed(context, start, CREATE_ERROR, f"{error.filename}: {error.strerror}", field)
     try:
-        container_id = await context.change(
-            context.cri.create_container(context.sandbox_id, config, config_of(context))
-        )
+        container_id = await context.change(context.cri.create_container(context.sandbox_id, config, sandbox_config))
     except CriError as error:
         return _failed(context, start, CREATE_ERROR, error.reason, field)
     context.normal("Created", "Container created", field)

@@ -1,20 +1,13 @@
-"""Facts of this machine that conversion wants as a `Host`: read once, but for resolv.conf, which may change."""
+"""Facts of this machine that conversion wants as a `Host`: read once, but for resolv.conf and the addresses."""
 
-import fcntl
 import os
-import socket
-import struct
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from podherd.cri.convert import Host
+from podherd.host import cpu_count, memory_bytes, node_ips
 from podherd.model.settings import Settings
-from podherd.volumes.empty_dir import node_memory_bytes
-
-_SIOCGIFADDR = 0x8915
-_ROUTED = ("192.0.2.1", 9)
-"""An address that no network has (RFC 5737): the route to it is the default route. Nothing is sent."""
 
 
 class HostFacts:
@@ -24,13 +17,17 @@ class HostFacts:
         self._path = settings.resolv_conf
         self._stamp: tuple[int, int, int] | None = None
         self._host = Host(
-            memory_bytes=node_memory_bytes(),
-            cpu_milli=1000 * (os.cpu_count() or 1),
+            memory_bytes=memory_bytes(),
+            cpu_milli=1000 * cpu_count(),
             ips=node_ips(),
             hugepage_sizes=tuple(sorted(_hugepage_sizes(sys))),
             cgroup_v2=(sys / "fs/cgroup/cgroup.controllers").exists(),
             thermal_paths=tuple(sorted(map(str, sys.glob("devices/system/cpu/cpu*/thermal_throttle")))),
         )
+
+    def use_ips(self, ips: tuple[str, ...]) -> None:
+        """The node's addresses have changed."""
+        self._host = replace(self._host, ips=ips)
 
     def now(self) -> Host:
         """With the text that the resolver file has now; a file that cannot be read counts as empty."""
@@ -63,22 +60,3 @@ def _hugepage_sizes(sys: Path) -> Iterator[str]:
         units = [("GB", 1 << 20), ("MB", 1 << 10), ("KB", 1)]
         name, per_unit = next((name, kb) for name, kb in units if size_kb % kb == 0)
         yield f"{size_kb // per_unit}{name}"
-
-
-def node_ips() -> tuple[str, ...]:
-    """The node's address: the source of its default route, else the first interface's that is not loopback."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect(_ROUTED)
-            return (probe.getsockname()[0],)
-        except OSError:
-            return next(((ip,) for ip in _interface_ips(probe) if not ip.startswith("127.")), ("127.0.0.1",))
-
-
-def _interface_ips(probe: socket.socket) -> Iterator[str]:
-    for _, name in socket.if_nameindex():
-        try:
-            reply = fcntl.ioctl(probe.fileno(), _SIOCGIFADDR, struct.pack("256s", name.encode()[:15]))
-        except OSError:
-            continue
-        yield socket.inet_ntoa(reply[20:24])

@@ -1,17 +1,15 @@
 """Log directories, the attempt that log files remember, and the links in `containers/` (kubelet behaviour, 3.10)."""
 
 import os
-import re
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 from podherd.model.keys import full_name
+from podherd.model.log_names import attempt_of
 from podherd.steps.context import Context
 from podherd.steps.files import ensure_dir
 
-_ATTEMPT = re.compile(r"([0-9]+)\.log(\..*)?\Z")
-"""`7.log`, and what rotation made of it: `7.log.20260101-000000.gz`."""
 _NAME_MAX = 255
 
 
@@ -29,7 +27,7 @@ def prepare(log_dir: str, container: str, planned: int) -> int:
 
 def floor(names: list[str]) -> int:
     """The least attempt that overwrites none of these log files; other names count for nothing."""
-    return 1 + max((int(match[1]) for name in names if (match := _ATTEMPT.match(name))), default=-1)
+    return 1 + max((attempt for name in names if (attempt := attempt_of(name)) is not None), default=-1)
 
 
 @cache

@@ -1,4 +1,8 @@
-"""Image pulls of one shard: one of an image, so many at once, so many a second (kubelet behaviour, section 3.6)."""
+"""Image pulls of one shard: one of an image, so many at once, so many a second (kubelet behaviour, section 3.6).
+
+The limits of the settings are the node's; shards do not speak to each other, so each has its equal part of them: with
+more shards than parallel pulls, one pull each.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -8,6 +12,7 @@ from cri_api.v1 import api_pb2 as pb
 
 from podherd.cri.client import Cri
 from podherd.errors import CriError
+from podherd.model.settings import Settings
 
 SEEN_S = 0.5
 """How long the presence of an image is taken for granted."""
@@ -48,6 +53,13 @@ class Rate:
             return False
         self._tokens -= 1
         return True
+
+
+def of_shard(cri: Cri, settings: Settings, clock: Callable[[], float]) -> "Pulls":
+    """The pulls of one of `settings.shards`, with its part of the node's limits."""
+    shards = max(1, settings.shards)
+    rate = Rate(settings.pull_qps / shards, settings.pull_burst // shards, clock)
+    return Pulls(cri, settings.max_parallel_pulls // shards, rate, clock)
 
 
 class Pulls:

@@ -3,8 +3,8 @@
 import errno
 import os
 from collections.abc import Iterator
-from functools import cache
 
+from podherd.host import memory_bytes
 from podherd.model.pod import Body, Pod
 from podherd.model.quantity import bytes_of
 from podherd.volumes.errors import VolumeError
@@ -31,7 +31,7 @@ def _mount_once(pod: Pod, name: str, medium: str, source: Body, path: str) -> No
     if is_mount(path):
         return
     if medium == "Memory":
-        _mount_tmpfs(path, tmpfs_size_bytes(pod, source, node_memory_bytes()))
+        _mount_tmpfs(path, tmpfs_size_bytes(pod, source, memory_bytes()))
     elif medium == HUGE or medium.startswith(HUGE + "-"):
         mount("hugetlbfs", path, f"pagesize={page_size_bytes(pod, name, medium)}")
     else:
@@ -79,9 +79,3 @@ def _requested_pages(pod: Pod) -> Iterator[str]:
         for resource in (*(resources.get("requests") or {}), *(resources.get("limits") or {})):
             if resource.startswith("hugepages-"):
                 yield resource.removeprefix("hugepages-")
-
-
-@cache
-def node_memory_bytes() -> int:
-    """All memory of the node."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -6,9 +6,14 @@ from podherd.errors import PodherdError
 class VolumeError(PodherdError):
     """A volume cannot be given to the pod; `thing` names the volume or path.
 
+    A file's name may be any bytes; in the error's text those that are no UTF-8 stand escaped, as it goes over the wire.
     words: the kubelet's own sentence where it has one, for events and status that tools match; else all of the error.
     """
 
     def __init__(self, thing: str, reason: str, mend: str = "", words: str = "") -> None:
-        super().__init__(thing, reason, mend)
-        self.words = words or str(self)
+        super().__init__(_printable(thing), _printable(reason), mend)
+        self.words = _printable(words) or str(self)
+
+
+def _printable(text: str) -> str:
+    return text.encode(errors="backslashreplace").decode()

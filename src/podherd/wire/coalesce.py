@@ -1,8 +1,8 @@
-"""Which waiting messages replace each other: the last value for a key wins, nothing is dropped."""
+"""Which waiting messages replace each other: the last value for a key wins, so what waits is bounded by the pods."""
 
 from collections.abc import Hashable
 
-from podherd.wire.control import Hello
+from podherd.wire.control import Drain, Drained, Hello
 from podherd.wire.desired import Desired, Gone, Roster
 from podherd.wire.node import NodeState, PlegHealth, RuntimeState
 from podherd.wire.observed import Observed, ObservedRoster, Reinspect
@@ -13,7 +13,7 @@ _BY_UID: dict[type, str] = {
     Observed: "observed", Reinspect: "reinspect",
     StatusChanged: "status", PodForgotten: "status",
 }  # fmt: skip
-_SINGLE = frozenset({Hello, Roster, ObservedRoster, PlegHealth, NodeState, RuntimeState})
+_SINGLE = frozenset({Drain, Drained, Hello, Roster, ObservedRoster, PlegHealth, NodeState, RuntimeState})
 
 
 def key_of(message: object) -> Hashable | None:

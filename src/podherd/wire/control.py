@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+ANSWER_S = 5.0
+"""An asker waits so long; a question that is older need not be delivered any more."""
+
 
 @dataclass(frozen=True, slots=True)
 class Hello:

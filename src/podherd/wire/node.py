@@ -27,9 +27,13 @@ class NodeState:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeState:
-    """Node actor to shards: may new sandboxes be made (CRI Status: RuntimeReady, NetworkReady)."""
+    """Node actor to shards: may pods be synced, may new sandboxes be made (CRI Status: RuntimeReady, NetworkReady).
+
+    host_ips: the node's addresses now; empty when the sender does not know.
+    """
 
     runtime_ready: bool
     network_ready: bool
     message: str
     cgroup_driver: str
+    host_ips: tuple[str, ...] = ()

@@ -18,18 +18,17 @@ SERVER = "server"
 
 ROUTES: dict[tuple[str, str], frozenset[type]] = {
     (SOURCES, POD_SHARD): frozenset({Desired, Gone, Roster}),
-    (SOURCES, SERVER): frozenset({SourceProblem, Answer}),
+    (SOURCES, SERVER): frozenset({Hello, SourceProblem}),
     (PLEG, POD_SHARD): frozenset({Observed, ObservedRoster}),
     (PLEG, NODE): frozenset({PlegHealth}),
-    (PLEG, SERVER): frozenset({PlegHealth, Answer}),
+    (PLEG, SERVER): frozenset({PlegHealth}),
     (POD_SHARD, SOURCES): frozenset({Hello}),
     (POD_SHARD, PLEG): frozenset({Reinspect, Hello}),
     (POD_SHARD, NODE): frozenset({Hello}),
     (POD_SHARD, SERVER): frozenset({Hello, StatusChanged, PodForgotten, PodEvent, Answer, Drained}),
     (NODE, POD_SHARD): frozenset({RuntimeState}),
     (NODE, SERVER): frozenset({NodeState, Answer}),
-    (SERVER, SOURCES): frozenset({Hello, Ask}),
-    (SERVER, PLEG): frozenset({Ask}),
+    (SERVER, SOURCES): frozenset({Hello}),
     (SERVER, POD_SHARD): frozenset({Hello, Ask, Drain}),
     (SERVER, NODE): frozenset({Hello, Ask}),
 }

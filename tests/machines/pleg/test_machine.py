@@ -133,6 +133,22 @@ def test_a_rush_of_demands_is_served_by_early_relists(started: Any) -> None:
     assert 1 <= len(started.relists) - relists <= 5
 
 
+def test_many_that_wait_for_a_slow_relist_are_served_by_the_next_one(shell: Any) -> None:
+    """Also once their rush is over: one list each would come down on a runtime that is slow already."""
+    shell.list_s = 3.0
+    shell.hear(heard.Woke())
+    shell.run(4.1)
+    assert len(shell.relists) == 2
+    for number in range(200):
+        shell.pods[f"p{number}"] = dict(RUNNING)
+        shell.hear(demand(f"p{number}", shell.now - 0.0001))
+    shell.run(1.5)
+    shell.hear(demand("late", shell.now - 0.0001))
+    shell.run(6.0)
+    assert all(shell.tells(f"p{number}") for number in range(200))
+    assert sum(1 for _, what, _ in shell.looks if what == "locate") <= Rules(1).few
+
+
 def test_early_relists_are_rarer_the_dearer_they_are(shell: Any) -> None:
     shell.list_s = 0.1
     shell.hear(heard.Woke())

@@ -14,7 +14,12 @@ Manifests: TypeAlias = Annotated[OptionalPath, typer.Option("--manifests", help=
 PodManifestPath: TypeAlias = Annotated[OptionalPath, typer.Option("--pod-manifest-path", hidden=True)]
 ManifestUrl: TypeAlias = Annotated[str | None, typer.Option("--manifest-url", help="URL of static pods.")]
 ManifestUrlHeader: TypeAlias = Annotated[
-    list[str] | None, typer.Option("--manifest-url-header", help="NAME:VALUE for the URL; may be given several times.")
+    list[str] | None,
+    typer.Option(
+        "--manifest-url-header",
+        help="NAME:VALUE for the URL; may be given several times. Every user of the host sees the words of a command: "
+        "a secret goes into the --config file, as staticPodURLHeader.",
+    ),
 ]
 FileCheck: TypeAlias = Annotated[
     str | None, typer.Option("--file-check-frequency", help="Between reads of the manifests; default 20s.")

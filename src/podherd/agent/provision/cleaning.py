@@ -1,9 +1,9 @@
 """Taking away what a containerd leaves behind: shims and their containers, mounts, the bridge. Its own only."""
 
-import signal
 import subprocess
 from pathlib import Path
 
+from podherd.agent import procs
 from podherd.agent.provision import detached
 from podherd.agent.provision.packages import command
 
@@ -14,9 +14,9 @@ MOUNTS = Path("/proc/self/mountinfo")
 def clean(home: Path, socket: Path, bridge: str) -> None:
     """End the shims of this socket with all below them, unmount everything under `home`, delete the bridge."""
     shims = [pid for pid in detached.processes_with(str(socket)) if _is_shim(pid)]
-    everyone = [*detached.descendants(shims), *shims]
-    detached.end(everyone, signal.SIGKILL)
-    detached.wait_gone(everyone, GONE_S)
+    everyone = procs.tree(shims)
+    procs.kill(everyone)
+    procs.wait_dead(everyone, GONE_S)
     for point in reversed(mounts_under(home, MOUNTS.read_text())):
         subprocess.run(["umount", "--lazy", point], capture_output=True, check=False)
     if bridge:

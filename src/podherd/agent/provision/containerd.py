@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from podherd.agent import procs
 from podherd.agent.provision import config, detached, network
 from podherd.agent.provision.cleaning import clean
 from podherd.agent.provision.errors import ProvisionError
@@ -96,10 +97,10 @@ class Containerd:
     def _end(self, number: signal.Signals) -> None:
         if (pid := self.pid) is None:
             return
-        detached.end([pid], number)
-        if not detached.wait_gone([pid], STOP_S):
-            detached.end([pid], signal.SIGKILL)
-            detached.wait_gone([pid], STOP_S)
+        procs.kill([pid], number)
+        if procs.wait_dead([pid], STOP_S):
+            procs.kill([pid], signal.SIGKILL)
+            procs.wait_dead([pid], STOP_S)
 
     def restart(self) -> None:
         """Halt and start the daemon; containers go on running."""

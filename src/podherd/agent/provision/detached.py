@@ -1,11 +1,10 @@
 """A process that outlives its starter: its own session, reparented to init, found again by its pid file."""
 
-import os
-import signal
 import subprocess
-import time
 from collections.abc import Sequence
 from pathlib import Path
+
+from podherd.agent import procs
 
 POLL_S = 0.02
 _START = 'echo $$ > "$0.new" && mv "$0.new" "$0" && exec "$@"'
@@ -49,45 +48,4 @@ def command_line(pid: int) -> list[str]:
 
 def processes_with(word: str) -> list[int]:
     """Every process with `word` among its arguments."""
-    return [int(entry) for entry in os.listdir("/proc") if entry.isdigit() and word in command_line(int(entry))]
-
-
-def parents() -> dict[int, int]:
-    """The parent of every process (field 4 of /proc/PID/stat, after the name, which may hold anything)."""
-    found = {}
-    for entry in os.listdir("/proc"):
-        try:
-            stat = Path(f"/proc/{entry}/stat").read_text() if entry.isdigit() else ""
-        except OSError:
-            continue
-        if stat:
-            found[int(entry)] = int(stat.rpartition(")")[2].split()[1])
-    return found
-
-
-def descendants(pids: Sequence[int]) -> list[int]:
-    """All processes below `pids`, without themselves."""
-    wanted, tree, below = set(pids), parents(), list[int]()
-    while grown := [pid for pid, parent in tree.items() if parent in wanted and pid not in wanted]:
-        wanted.update(grown)
-        below += grown
-    return below
-
-
-def end(pids: Sequence[int], number: signal.Signals) -> None:
-    """Send a signal to each; those that are gone are fine."""
-    for pid in pids:
-        try:
-            os.kill(pid, number)
-        except ProcessLookupError:
-            continue
-
-
-def wait_gone(pids: Sequence[int], limit_s: float) -> bool:
-    """Whether all of them ended (zombies count as ended) within the time."""
-    deadline = time.monotonic() + limit_s
-    while any(command_line(pid) for pid in pids):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(POLL_S)
-    return True
+    return [pid for pid in procs.all_pids() if word in command_line(pid)]

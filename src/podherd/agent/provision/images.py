@@ -3,13 +3,13 @@
 import hashlib
 import io
 import json
-import platform
 import tarfile
 from pathlib import Path
 from typing import Any
 
 from podherd.agent.provision.config import PAUSE
 from podherd.agent.provision.rootfs import applets_of, layer
+from podherd.host import architecture
 
 BUSYBOX = "podherd.local/busybox:1"
 NAMES = (PAUSE, BUSYBOX)
@@ -20,7 +20,6 @@ _CONFIGS: dict[str, dict[str, Any]] = {
     PAUSE: {"Entrypoint": ["/bin/sh", "-c", _WAIT], "Env": [_PATH]},
     BUSYBOX: {"Cmd": ["sh"], "Env": [_PATH]},
 }
-_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 _OCI = "application/vnd.oci.image"
 _EPOCH = "1970-01-01T00:00:00Z"
 
@@ -47,8 +46,7 @@ def write_archive(path: Path, busybox: Path) -> None:
 
 def _image(blobs: dict[str, bytes], data: bytes, config: dict[str, Any]) -> dict[str, Any]:
     """Store layer, config and manifest; the manifest's descriptor."""
-    machine = platform.machine()
-    platform_of = {"architecture": _ARCHITECTURES.get(machine, machine), "os": "linux"}
+    platform_of = {"architecture": architecture(), "os": "linux"}
     whole = {
         **platform_of,
         "created": _EPOCH,

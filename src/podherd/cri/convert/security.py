@@ -133,6 +133,9 @@ def check_non_root(pod: Pod, container: Container, image: pb.Image | None) -> No
         raise _breaks(f"container's runAsUser breaks non-root policy {about}")
     if from_spec is None and uid == 0:
         raise _breaks(f"container has runAsNonRoot and image will run as root {about}")
+    if from_spec is None and image is None:
+        text = "container has runAsNonRoot and the image's user is not known yet, cannot verify user is non-root"
+        raise _breaks(f"{text} {about}")
     if name:
         text = f"container has runAsNonRoot and image has non-numeric user ({name}), cannot verify user is non-root"
         raise _breaks(f"{text} {about}")

@@ -152,10 +152,10 @@ class PlegMachine:
             self._looks.put(lane)
 
     def _list_for_waiting(self, now: float) -> None:
-        """A few that wait get a list each; a rush of them gets one early relist for all."""
+        """A few that wait get a list each; many, or a rush of them, get one early relist for all."""
         if not self._unlisted or self._relists.done_at == NEVER:
             return
-        if self._relists.is_rush(now):
+        if self._relists.is_rush(now) or len(self._unlisted) > self._rules.few:
             self._relists.hurry()
             return
         under_way = self._relists.under_way
