@@ -1,6 +1,6 @@
 # `make` or `make help` lists the targets. Everything happens in .venv and, for `make run`, in $(ROOT).
 .DEFAULT_GOAL := help
-.PHONY: help setup build wheel test test-fast run lint types check bench clean
+.PHONY: help setup build wheel test test-fast run stop lint types check bench clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -24,11 +24,12 @@ $(INSTALLED): pyproject.toml setup.py
 	@PYTHON=$(PYTHON) deploy/packages.sh build
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11) and "podherd needs Python 3.11 or newer: make setup PYTHON=python3.12")'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@echo "installing into $(VENV), about a minute"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
 $(BUILT): $(INSTALLED) $(NATIVE)
-	$(BIN)/python setup.py --quiet build_ext --inplace
+	@$(BIN)/python setup.py --quiet build_ext --inplace
 	@touch $@
 
 build: setup ## build the Cython extensions in place where they are out of date
@@ -39,6 +40,9 @@ wheel: setup ## build a wheel into dist/
 run: setup ## set up a runtime if there is none, run the agent on examples/manifests (ROOT=dir, ARGS=flags)
 	@echo "In another terminal: export PODHERD_ROOT=$(abspath $(ROOT)); $(abspath $(BIN))/podherd get pods"
 	@$(BIN)/podherd run --provision --root-dir $(abspath $(ROOT)) --manifests examples/manifests $(ARGS)
+
+stop: setup ## undo `make run`: end the agent, its containers and its own containerd, and remove that (ROOT=dir)
+	@$(BIN)/python -m podherd.agent.undo $(abspath $(ROOT))
 
 test: setup lint types ## everything: rules, units, compiled code, Ray, real containers (ARGS=flags of pytest)
 	@deploy/packages.sh runtime

@@ -25,6 +25,7 @@ setup(
     ext_modules=cythonize(
         extensions,
         annotate=DEBUG,
+        quiet=not DEBUG,
         compiler_directives={
             "language_level": 3,
             "boundscheck": DEBUG,

@@ -25,7 +25,7 @@ from podherd.wire.control import Answer, Ask, Drained, Hello
 from podherd.wire.desired import Desired
 from podherd.wire.node import RuntimeState
 from podherd.wire.routes import NODE, PLEG, SERVER, SOURCES
-from podherd.wire.status import PodForgotten, StatusChanged
+from podherd.wire.status import PodEvent, PodForgotten, StatusChanged
 
 FILE_THREADS = 16
 
@@ -54,6 +54,7 @@ class PodShardActor(Shell):
             told.WakeAt: lambda told_: self._alarms.set(told_.uid, told_.at),
             told.AllStopped: lambda _told: self.send_role(SERVER, Drained(self.name)),
             told.Forget: self._forget,
+            told.Fault: lambda fault: self.log.error("fault", uid=fault.uid, exc_info=fault.error),
         }
 
     async def start(self) -> None:
@@ -155,7 +156,23 @@ class PodShardActor(Shell):
         late, self._late = self._late, []
         if late or events:
             for instruction in self._machine.handle(self.clock(), *late, *events):
-                self._perform[type(instruction)](instruction)
+                self._do(instruction)
+
+    def _do(self, instruction: told.Instruction) -> None:
+        """One instruction; a fault in it costs no other pod's. A Sync that could not begin is answered all the same."""
+        try:
+            self._perform[type(instruction)](instruction)
+        except Exception as error:
+            self.log.error("instruction not performed", kind=type(instruction).__name__, exc_info=error)
+            if isinstance(instruction, told.Sync):
+                self._not_begun(instruction, f"fault in the agent: {type(error).__name__}: {error}")
+
+    def _not_begun(self, sync: told.Sync, why: str) -> None:
+        now = self.clock()
+        event = PodEvent(sync.uid, sync.namespace, sync.name, "", now, "Warning", "FailedSync", why)
+        self.send_role(SERVER, event)
+        failed = (heard.StepFailed("sync", why),)
+        self._synced(heard.Synced(sync.uid, sync.plan_id, now, failed, did=False))
 
     def _synced(self, synced: heard.Synced) -> None:
         """A sync is answered; those that end in the same turn of the loop are handled together."""
@@ -180,16 +197,24 @@ class PodShardActor(Shell):
     def _tell_all(self, actor: str) -> None:
         """An actor that has begun anew hears every status; the server is the only one that asks."""
         for publish in self._machine.published():
-            self.send(actor, status_of(publish))
+            try:
+                self.send(actor, status_of(publish))
+            except Exception as error:
+                self.log.error("status not sent", uid=publish.uid, exc_info=error)
 
     def _answer(self, question: Ask) -> Answer:
         if question.what != "pod":
             return Answer(question.id, b"", f"a pod shard knows nothing of {question.what!r}")
-        args = codec.unpack(question.args)
-        found = self._machine.find(args["namespace"], args["name"])
-        if found is None:
-            return Answer(question.id, b"", "no such pod on this node")
-        return Answer(question.id, codec.pack({"pod": found.body}))
+        try:
+            args = codec.unpack(question.args)
+            found = self._machine.find(args["namespace"], args["name"])
+            if found is None:
+                return Answer(question.id, b"", "no such pod on this node")
+            pod, cause = found
+            return Answer(question.id, codec.pack({"pod": pod.body, "cause": cause}))
+        except Exception as error:
+            self.log.error("question not answered", exc_info=error)
+            return Answer(question.id, b"", f"fault in the agent: {type(error).__name__}")
 
 
 def policy_of(settings: Settings, host_ips: tuple[str, ...]) -> Policy:
@@ -203,12 +228,14 @@ def policy_of(settings: Settings, host_ips: tuple[str, ...]) -> Policy:
 
 
 def event_of(desired: Desired) -> heard.Event:
-    """The pod of the message, or why it cannot be read."""
+    """The pod of the message, or why it cannot be read: whatever is wrong with one body is no other's trouble."""
     try:
         return heard.Wanted(pod_of(codec.unpack(desired.body)), desired.cause)
-    except (PodherdError, ValueError) as error:
-        problem = str(error) or f"its body is no msgpack ({type(error).__name__})"
-        return heard.Unreadable(desired.uid, desired.namespace, desired.name, problem)
+    except PodherdError as error:
+        problem = str(error)
+    except Exception as error:
+        problem = f"its body cannot be read ({type(error).__name__}: {error})"
+    return heard.Unreadable(desired.uid, desired.namespace, desired.name, problem)
 
 
 def status_of(publish: told.Publish) -> StatusChanged:
@@ -217,7 +244,6 @@ def status_of(publish: told.Publish) -> StatusChanged:
         publish.uid,
         publish.namespace,
         publish.name,
-        publish.version,
         publish.status.get("phase", ""),
         publish.source,
         publish.deleting,

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import time
-import uuid
 from collections.abc import Callable, Coroutine
 from typing import Any, ClassVar
 
@@ -38,7 +37,7 @@ class Shell:
 
     async def start(self) -> None:
         """Begin the actor's own work and say hello. Never waits for a runtime or a peer that may be away."""
-        hello = Hello(self.name, uuid.uuid4().hex)
+        hello = Hello(self.name)
         for role in self.hello_to:
             self.send_role(role, hello)
 

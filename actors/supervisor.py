@@ -38,7 +38,7 @@ KEPT_SESSIONS = 1
 
 @dataclass(slots=True)
 class Seen:
-    """One process of the agent: an actor, or `raylet` and `gcs_server`. at: when it last answered, or was started."""
+    """One process of the agent: an actor, or `raylet` and `gcs_server`. at: since when it has this pid."""
 
     name: str
     pid: int
@@ -126,6 +126,7 @@ class Supervisor:
         self._names = roster.actor_names(settings.shards)
         self._handles: dict[str, Any] = {}
         self._seen: dict[str, Seen] = {}
+        self._away: dict[str, float] = {}
         self._log = structlog.get_logger().bind(actor="supervisor")
 
     @property
@@ -166,7 +167,7 @@ class Supervisor:
             self._log.error("actor does not answer and is killed", name=name, seconds=PING_WITHIN_S)
             self._kill(name)
         except ActorUnavailableError:
-            await asyncio.sleep(RETRY_S)
+            await self._unavailable(name)
         except ActorDiedError as error:
             raise RayStartError(f"actor {name}", f"cannot be made: {error}", "see the agent's log") from error
         except RayError as error:
@@ -175,17 +176,25 @@ class Supervisor:
             await asyncio.sleep(1.0)
         return None
 
-    def _kill(self, name: str) -> None:
-        seen = self._seen.get(name)
-        if seen is None:
+    async def _unavailable(self, name: str) -> None:
+        """Ray starts it anew; one that gets stuck on the way there answers nothing and is known by no pid."""
+        since = self._away.setdefault(name, self._clock())
+        if self._clock() - since > PING_WITHIN_S:
+            self._log.error("actor does not come back and is killed", name=name, seconds=PING_WITHIN_S)
             ray.kill(self._handles[name], no_restart=False)
-            return
-        try:
+            del self._away[name]
+        await asyncio.sleep(RETRY_S)
+
+    def _kill(self, name: str) -> None:
+        """By the pid that answered last; Ray's own way for one that has none, or whose process is gone."""
+        seen = self._seen.get(name)
+        if seen is not None and _is_actor(seen.pid):
             os.kill(seen.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            self._log.debug("was dead already", name=name)
+        else:
+            ray.kill(self._handles[name], no_restart=False)
 
     def _note(self, name: str, pid: int) -> None:
+        self._away.pop(name, None)
         seen = self._seen.get(name)
         new = seen is None or seen.pid != pid
         if seen is None:
@@ -194,8 +203,17 @@ class Supervisor:
             self._log.warning("actor restarted", name=name, pid=pid, was=seen.pid)
             seen.pid = pid
             seen.restarts += 1
-        seen.at = self._clock()
+        if new:
+            seen.at = self._clock()
         self._report(list(self._seen.values()), new)
+
+
+def _is_actor(pid: int) -> bool:
+    """Whether the process is a Ray worker: a pid may have gone to a stranger since."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"ray::")
+    except OSError:
+        return False
 
 
 async def _ended(pid: int, seconds: float) -> None:

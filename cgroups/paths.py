@@ -4,6 +4,8 @@ A name is a path inside every hierarchy, such as `/kubepods/burstable/pod<uid>`;
 as `cgroup_parent`.
 """
 
+from podherd.model.path_part import path_part
+
 GUARANTEED = "Guaranteed"
 KUBEPODS = "kubepods"
 SYSTEMD = "systemd"
@@ -20,8 +22,11 @@ def qos_cgroup(qos: str, driver: str, root: str = "/") -> str:
 
 
 def pod_cgroup(uid: str, qos: str, driver: str, root: str = "/") -> str:
-    """The cgroup of one pod: `/kubepods/besteffort/pod<uid>` or its slice, dashes of the uid then being underscores."""
-    return _path([*_qos_components(qos, root), f"pod{uid}"], driver)
+    """The cgroup of one pod: `/kubepods/besteffort/pod<uid>` or its slice, dashes of the uid then being underscores.
+
+    Raises PodherdError for a uid that would lead elsewhere.
+    """
+    return _path([*_qos_components(qos, root), f"pod{path_part('pod uid', uid)}"], driver)
 
 
 def _components(root: str) -> list[str]:

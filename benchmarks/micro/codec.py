@@ -24,13 +24,6 @@ def observed(index: int) -> Observed:
         id=f"{index + 1:064x}", name="web", sandbox_id=sandbox.id, attempt=0, state="running",
         created_at=1.76e9, started_at=1.76e9, finished_at=0.0, exit_code=0, reason="", message="",
         image="registry.local/library/web:1.0", image_ref=f"sha256:{7:064x}",
-        log_path=f"/var/log/pods/default_web-{index}_uid/web/0.log",
-        labels={
-            "io.kubernetes.container.name": "web",
-            "io.kubernetes.pod.name": f"web-{index}",
-            "io.kubernetes.pod.namespace": "default",
-            "io.kubernetes.pod.uid": f"{index:032x}",
-        },
         annotations={"io.kubernetes.container.hash": "5d3f9a1c", "io.kubernetes.container.restartCount": "0"},
     )  # fmt: skip
     return Observed(f"{index:032x}", "default", f"web-{index}", 1.76e9, (sandbox,), (container,))

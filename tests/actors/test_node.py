@@ -142,7 +142,7 @@ async def test_who_says_hello_is_told_anew(herd: Herd, actor: NodeActor) -> None
     await until(lambda: herd[1]["pod_shard-1"].of(RuntimeState) and herd[1]["server"].of(NodeState))
     for name, kind in (("pod_shard-1", RuntimeState), ("server", NodeState)):
         herd[1][name].heard.clear()
-        actor.receive(name, [Hello(name, "x")])
+        actor.receive(name, [Hello(name)])
         await until(lambda name=name, kind=kind: herd[1][name].of(kind))
 
 

@@ -200,7 +200,7 @@ async def test_a_shard_that_says_hello_hears_its_pods_and_the_roster(herd: Herd,
     name = f"pod_shard-{shard_of('ns', 'web', 2)}"
     await until(lambda: herd[1][name].of(ObservedRoster))
     herd[1][name].heard.clear()
-    pleg.receive(name, [Hello(name, "again")])
+    pleg.receive(name, [Hello(name)])
     await until(lambda: herd[1][name].of(ObservedRoster))
     assert [type(message) for message in herd[1][name].heard] == [Observed, ObservedRoster]
 

@@ -11,15 +11,19 @@ import pytest
 from cri_api.v1 import api_pb2 as pb
 from tests.kit.hollow import Hollow, own_hollow
 
+from podherd.actors import pod_shard
 from podherd.actors.local_bus import LocalBus
 from podherd.actors.pod_shard import PodShardActor
 from podherd.cri.client import Cri
 from podherd.cri.convert.observed import observed
 from podherd.errors import CriError, RuntimeRefusedError
+from podherd.machines.pod import advance
+from podherd.machines.pod import instructions as told
+from podherd.machines.pod.events import Unreadable
 from podherd.model.keys import POD_NAME, POD_NAMESPACE, POD_UID
 from podherd.model.settings import Settings
 from podherd.wire import codec
-from podherd.wire.control import Ask, Drain, Drained, Hello
+from podherd.wire.control import Answer, Ask, Drain, Drained, Hello
 from podherd.wire.desired import Desired, Gone, Roster
 from podherd.wire.node import RuntimeState
 from podherd.wire.observed import Observed, ObservedRoster, Reinspect
@@ -249,7 +253,7 @@ async def test_a_server_that_begins_anew_hears_every_status(herd: Herd) -> None:
     await herd.want(body_of("u1"), body_of("u2", "other"))
     await herd.until_phases(u1="Running", u2="Running")
     herd.server.heard.clear()
-    await herd.tell("server", Hello("server", "again"))
+    await herd.tell("server", Hello("server"))
     await herd.until_phases(u1="Running", u2="Running")
 
 
@@ -262,6 +266,7 @@ async def test_questions_about_pods_are_answered(herd: Herd) -> None:
     await herd.server.until(lambda: sum(type(one).__name__ == "Answer" for one in herd.server.heard) == 3)
     answers = {one.id: one for one in herd.server.heard if type(one).__name__ == "Answer"}
     assert codec.unpack(answers[1].body)["pod"]["metadata"]["uid"] == "u1"
+    assert codec.unpack(answers[1].body)["cause"] == "test"
     assert "moon" in answers[2].error
     assert answers[3].error == "no such pod on this node"
 
@@ -272,6 +277,61 @@ async def test_a_body_that_cannot_be_read_is_reported(herd: Herd) -> None:
     await herd.tell("sources", bad, torn, Roster(("u9", "u8"), True))
     await herd.server.until(lambda: {event.uid for event in herd.server.of(PodEvent)} == {"u9", "u8"})
     assert {event.reason for event in herd.server.of(PodEvent)} == {"FailedValidation"}
+
+
+async def test_an_instruction_that_cannot_be_performed_costs_its_own_pod_alone(
+    herd: Herd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = herd.shard._perform[told.Sync]
+
+    def throws(sync: told.Sync) -> None:
+        if sync.uid == "bad":
+            raise RuntimeError("boom")
+        begin(sync)
+
+    monkeypatch.setitem(herd.shard._perform, told.Sync, throws)
+    await herd.want(body_of("bad", "bad"), body_of("good", "good"))
+    await herd.until_phases(bad="Pending", good="Running")
+    await herd.server.until(lambda: herd.reasons("bad") == ["FailedSync"])
+    monkeypatch.setitem(herd.shard._perform, told.Sync, begin)
+    herd.ahead_s = 20.0
+    await herd.pleg.look_at_all()
+    await herd.tell("node", RuntimeState(False, True, "", "cgroupfs"), RuntimeState(True, True, "", "cgroupfs"))
+    await herd.until_phases(bad="Running", good="Running")
+
+
+async def test_a_pod_that_the_machine_throws_at_is_told_of_and_the_others_run(
+    herd: Herd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decide = advance.plan
+    monkeypatch.setattr(advance, "plan", lambda case: 1 // 0 if case.record.uid == "bad" else decide(case))
+    await herd.want(body_of("bad", "bad"), body_of("good", "good"))
+    await herd.until_phases(good="Running")
+    await herd.server.until(lambda: herd.reasons("bad") == ["FailedSync"])
+
+
+async def test_a_status_that_cannot_be_packed_keeps_no_other_from_a_server_that_begins_anew(
+    herd: Herd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await herd.want(body_of("bad", "bad"), body_of("good", "good"))
+    await herd.until_phases(bad="Running", good="Running")
+    herd.server.heard.clear()
+    pack = pod_shard.status_of
+    monkeypatch.setattr(pod_shard, "status_of", lambda publish: 1 // 0 if publish.uid == "bad" else pack(publish))
+    await herd.tell("server", Hello("server"))
+    await herd.until_phases(good="Running")
+
+
+async def test_a_question_that_makes_no_sense_is_answered_too(herd: Herd) -> None:
+    await herd.tell("server", Ask(1, "pod", codec.pack({})))
+    await herd.server.until(lambda: herd.server.of(Answer))
+    assert herd.server.of(Answer)[0].error == "fault in the agent: KeyError"
+
+
+@pytest.mark.parametrize("body", [None, [], {"metadata": None}, {"metadata": {"uid": "u"}, "spec": {"containers": 5}}])
+def test_a_body_of_any_shape_is_a_pod_that_cannot_be_read(body: Any) -> None:
+    event = pod_shard.event_of(Desired("u", "shop", "odd", "file", codec.pack(body), "test"))
+    assert isinstance(event, Unreadable)
 
 
 async def test_a_drain_stops_every_pod_and_says_so(herd: Herd) -> None:

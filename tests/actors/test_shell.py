@@ -52,7 +52,7 @@ async def test_a_vital_task_that_is_cancelled_does_not(shell: Shell, fatal: list
 
 async def test_an_outbox_is_vital(shell: Shell, fatal: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Outbox, "run", lambda _box: _fails())
-    shell.send("pleg", Hello("pod_shard-0", "x"))
+    shell.send("pleg", Hello("pod_shard-0"))
     await until(lambda: fatal)
     assert fatal == ["pod_shard-0: outbox to pleg: KeyError: 'unforeseen'"]
     fatal.clear()

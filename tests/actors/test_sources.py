@@ -68,7 +68,7 @@ def _all(peers, kind):
 
 
 async def _hello(actor, sender):
-    await actor.deliver(codec.encode(sender, [Hello(sender, "i1")]))
+    await actor.deliver(codec.encode(sender, [Hello(sender)]))
 
 
 async def test_each_pod_reaches_its_shard_before_the_complete_roster(tmp_path, folder, peers):
@@ -149,7 +149,7 @@ async def test_a_problem_is_logged_once_however_often_it_is_told(tmp_path, folde
     with structlog.testing.capture_logs() as lines:
         async with _actor(tmp_path, peers, manifests=folder) as actor:
             await until(lambda: peers["server"].of(SourceProblem))
-            await actor.deliver(codec.encode("server", [Hello("server", "2")]))
+            await actor.deliver(codec.encode("server", [Hello("server")]))
             await until(lambda: len(peers["server"].of(SourceProblem)) == 2)
     assert [line["event"] for line in lines].count("manifest problem") == 1
 

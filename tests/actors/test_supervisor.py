@@ -1,5 +1,6 @@
 """What the supervisor decides about directories and Ray's flags, without a Ray that runs."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from podherd.actors import ray_settings, supervisor
 from podherd.actors.supervisor import RayStartError
 from podherd.errors import PodherdError
+from podherd.model.settings import Settings
 
 
 def test_ray_lives_in_the_root_dir_when_its_sockets_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,3 +93,47 @@ def test_each_start_has_a_token_of_its_own_that_only_the_owner_reads(tmp_path: P
     assert path.read_text() != first
     assert len(path.read_text()) >= 32
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_an_actors_time_is_that_of_its_pid_and_not_of_its_last_answer(tmp_path: Path) -> None:
+    now = [1.0]
+    reports: list[tuple[float, int, bool]] = []
+    settings = Settings(node_name="n1", root_dir=tmp_path, runtime_endpoint="")
+    watcher = supervisor.Supervisor(
+        settings, lambda seen, new: reports.append((seen[0].at, seen[0].restarts, new)), lambda: now[0]
+    )
+    for at, pid in ((1.0, 7), (2.0, 7), (3.0, 8), (4.0, 8)):
+        now[0] = at
+        watcher._note("pleg", pid)
+    assert reports == [(1.0, 0, True), (1.0, 0, False), (3.0, 1, True), (3.0, 1, False)]
+
+
+async def test_an_actor_that_gets_stuck_on_its_way_back_is_killed_through_ray(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, killed = [0.0], []
+    settings = Settings(node_name="n1", root_dir=tmp_path, runtime_endpoint="")
+    watcher = supervisor.Supervisor(settings, lambda *_: None, lambda: now[0])
+    watcher._handles = {"pleg": "handle"}
+    monkeypatch.setattr(supervisor.ray, "kill", lambda handle, no_restart: killed.append((handle, no_restart)))
+    monkeypatch.setattr(supervisor, "RETRY_S", 0.0)
+    for now[0] in (0.0, supervisor.PING_WITHIN_S, supervisor.PING_WITHIN_S + 1):
+        await watcher._unavailable("pleg")
+    assert killed == [("handle", False)]
+    now[0] += 5
+    await watcher._unavailable("pleg")
+    watcher._note("pleg", 9)
+    now[0] += supervisor.PING_WITHIN_S + 1
+    await watcher._unavailable("pleg")
+    assert len(killed) == 1, "an answer in between begins the time anew"
+
+
+def test_a_pid_that_went_to_a_stranger_is_not_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    killed = []
+    settings = Settings(node_name="n1", root_dir=tmp_path, runtime_endpoint="")
+    watcher = supervisor.Supervisor(settings, lambda *_: None, lambda: 0.0)
+    watcher._handles = {"pleg": "handle"}
+    watcher._note("pleg", os.getpid())
+    monkeypatch.setattr(supervisor.ray, "kill", lambda handle, **_: killed.append(handle))
+    watcher._kill("pleg")
+    assert killed == ["handle"]

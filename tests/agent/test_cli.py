@@ -90,6 +90,50 @@ def test_no_pods_is_said_on_stderr(agent: FakeAgent, podherd: Podherd) -> None:
     assert podherd("get", "pods", "--root-dir", agent.root_dir) == (0, "", "No pods on this node.\n")
 
 
+def test_manifest_problems_are_counted_below_the_pods(agent: FakeAgent, podherd: Podherd) -> None:
+    agent.say("/v1/pods", {"nodeName": "n1", "items": [a_row()], "problems": 2, "notReady": ""})
+    code, out, err = podherd("get", "pods", "-o", "wide", "--root-dir", agent.root_dir)
+    assert (code, len(out.splitlines())) == (0, 2)
+    assert err == "2 manifest problems: `podherd doctor` says what is wrong\n"
+
+
+@pytest.mark.parametrize(
+    ("why", "said"),
+    [
+        ("[container runtime is down, PLEG is not healthy]",
+         "the runtime at unix:///run/cri.sock does not answer; pods are known once it does\n"),
+        ("container runtime network not ready: no CNI",
+         "the node is not ready: container runtime network not ready: no CNI\n"),
+    ],
+)  # fmt: skip
+def test_get_pods_says_why_the_node_is_not_ready(agent: FakeAgent, podherd: Podherd, why: str, said: str) -> None:
+    agent.say("/v1/pods", {"nodeName": "n1", "items": [], "problems": 0, "notReady": why})
+    agent.say("/v1/agent", {"runtimeEndpoint": "unix:///run/cri.sock"})
+    assert podherd("get", "pods", "--root-dir", agent.root_dir) == (0, "", f"{said}No pods on this node.\n")
+
+
+@pytest.mark.parametrize(
+    ("own", "mend"), [(True, "end the agent and start it again as before"), (False, "systemctl start containerd")]
+)
+def test_images_of_a_runtime_that_is_away_name_its_socket_and_the_next_step(
+    agent: FakeAgent, podherd: Podherd, own: bool, mend: str
+) -> None:
+    endpoint = f"unix://{agent.root_dir}/containerd/containerd.sock" if own else "unix:///run/cri.sock"
+    agent.say("/v1/images", {"thing": "images", "reason": "CRI ListImages: failed to connect", "mend": ""}, code=404)
+    agent.say("/v1/agent", {"runtimeEndpoint": endpoint})
+    code, out, err = podherd("get", "images", "--root-dir", agent.root_dir)
+    assert (code, out) == (1, "")
+    assert f"the runtime at {endpoint} does not answer" in err
+    assert mend in err
+    assert "ListImages" not in err
+
+
+def test_all_namespaces_wins_over_a_namespace(agent: FakeAgent, podherd: Podherd) -> None:
+    agent.say("/v1/pods", {"items": []})
+    assert podherd("get", "pods", "-n", "x", "-A", "--root-dir", agent.root_dir)[0] == 0
+    assert agent.asked == [("/v1/pods", {})]
+
+
 def test_get_node_and_images(agent: FakeAgent, podherd: Podherd) -> None:
     node = {
         "metadata": {"name": "n1", "creationTimestamp": "2020-01-01T00:00:00Z",
@@ -112,15 +156,28 @@ def test_get_node_and_images(agent: FakeAgent, podherd: Podherd) -> None:
 
 
 def test_describe_tells_containers_conditions_and_events(agent: FakeAgent, podherd: Podherd) -> None:
-    agent.say("/v1/pod", {"pod": POD, "row": a_row(), "events": [an_event(4)]})
+    agent.say("/v1/pod", {"pod": POD, "row": a_row(), "events": [an_event(4)], "cause": "file /m/web.yaml created"})
     code, out, _ = podherd("describe", "pod", "web", "--root-dir", agent.root_dir)
     assert code == 0
     squeezed = [" ".join(line.split()) for line in out.splitlines()]
-    for line in ("Name: web-n1", "Labels: app=web", "Status: Running", "IP: 10.1.0.5", "app:", "Image: reg.test/web:1",
+    for line in ("Name: web-n1", "Cause: file /m/web.yaml created",
+                 "Labels: app=web", "Status: Running", "IP: 10.1.0.5", "app:", "Image: reg.test/web:1",
                  "State: Running", "Last State: Terminated", "Exit Code: 1", "Restart Count: 2", "Ports: 80/TCP",
                  "Limits: cpu 1, memory 64Mi", "Mounts: /data from data", "data: emptyDir"):  # fmt: skip
         assert line in squeezed, line
     assert "BackOff 30s (x4 over 10m) spec.containers{app} Back-off restarting failed container" in squeezed[-1]
+
+
+def test_describe_shows_the_phase_and_indents_each_line_of_an_argument(agent: FakeAgent, podherd: Podherd) -> None:
+    container = {"name": "app", "image": "i", "args": ["-c", "one\ntwo"]}
+    ended = {"name": "app", "state": {"terminated": {"exitCode": 0, "reason": "Completed"}}}
+    status = {"phase": "Succeeded", "containerStatuses": [ended]}
+    pod = {**POD, "spec": {"containers": [container]}, "status": status}
+    row = {**a_row(), "phase": "Succeeded", "status": status}
+    agent.say("/v1/pod", {"pod": pod, "row": row, "events": []})
+    _, out, _ = podherd("describe", "pod", "web", "--root-dir", agent.root_dir)
+    assert "Status:             Succeeded" in out.splitlines()
+    assert "    Args:\n      -c\n      one\n      two\n" in out
 
 
 def test_logs_passes_the_words_on_and_prints_bytes_as_they_are(agent: FakeAgent, podherd: Podherd) -> None:
@@ -180,6 +237,17 @@ def test_usage_errors_exit_2_and_say_something(podherd: Podherd, words: tuple[st
     assert err.strip()
 
 
+def test_a_run_without_a_source_of_pods_says_so(
+    podherd: Podherd, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import podherd.agent.parent as parent
+
+    monkeypatch.setattr(parent, "run", lambda *_: 0)
+    words = ("run", "--runtime", "hollow", "--no-watch", "--root-dir", tmp_path / "root")
+    assert "no pods are configured: give --manifests" in podherd(*words)[1]
+    assert "no pods are configured" not in podherd(*words, "--manifests", tmp_path)[1]
+
+
 def test_kubeconfig_is_a_clear_not_yet(podherd: Podherd) -> None:
     _, _, err = podherd("run", "--kubeconfig", "/x")
     assert "an API server is not served yet" in err
@@ -189,6 +257,53 @@ def test_version_is_the_packages(podherd: Podherd) -> None:
     from podherd import __version__
 
     assert podherd("version") == (0, f"podherd {__version__}\n", "")
+    assert podherd("--version") == (0, f"podherd {__version__}\n", "")
+
+
+@pytest.mark.parametrize("words", [("get", "cats"), ("get", "pods", "-o", "x"), ("describe", "cat", "x")])
+def test_a_wrong_choice_names_the_right_ones_and_no_library(podherd: Podherd, words: tuple[str, ...]) -> None:
+    _, _, err = podherd(*words)
+    assert "is none of" in err
+    assert "Value error" not in err
+
+
+def test_usage_lines_name_each_argument_once(podherd: Podherd) -> None:
+    assert "describe [OPTIONS] {pod} {NAME}" in podherd("describe", "--help")[1]
+    assert podherd("hollow", "--help")[1].startswith("usage: podherd hollow ")
+
+
+def test_a_runtime_that_is_a_name_is_refused_with_an_example(podherd: Podherd) -> None:
+    for command in ("run", "doctor"):
+        code, _, err = podherd(command, "--runtime", "docker")
+        assert code == 2
+        assert "unix:///run/containerd/containerd.sock" in err
+
+
+def test_a_configuration_that_is_no_yaml_has_a_next_step(podherd: Podherd, tmp_path: Any) -> None:
+    (tmp_path / "c.yaml").write_text("a: [")
+    _, _, err = podherd("run", "--config", tmp_path / "c.yaml")
+    assert "is not YAML: line 2" in err
+    assert "next: correct it" in err
+
+
+def _to(agent: FakeAgent, stdout: Any) -> subprocess.CompletedProcess[str]:
+    agent.say("/v1/pods", {"items": [a_row()]})
+    command = [sys.executable, "-m", "podherd.agent.cli", "get", "pods", "--root-dir", str(agent.root_dir)]
+    return subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False)
+
+
+def test_output_that_cannot_be_written_is_one_line(agent: FakeAgent) -> None:
+    with open("/dev/full", "w") as full:
+        done = _to(agent, full)
+    assert (done.returncode, done.stderr) == (1, "podherd: output: cannot be written: No space left on device\n")
+
+
+def test_a_reader_that_has_seen_enough_is_told_nothing(agent: FakeAgent) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = _to(agent, writing)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (1, "")
 
 
 def test_help_is_quick_and_imports_nothing_heavy() -> None:

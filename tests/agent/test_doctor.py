@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from podherd.agent import doctor, doctor_agent, doctor_host, doctor_runtime
-from podherd.agent.doctor import Finding, Host, Level
+from podherd.agent.doctor import Finding, Host, Level, Runtime
 from podherd.agent.hollow_child import HollowChild
 
 from .conftest import FakeAgent, Podherd
@@ -70,6 +70,41 @@ def test_a_missing_cap_sys_resource_names_the_runtimes_setting(tmp_path: Path, s
     assert ("restrict_oom_score_adj = true" in finding.mend) is (level is Level.WARN)
 
 
+@pytest.mark.parametrize(
+    ("runtime", "levels"),
+    [
+        (Runtime(), [Level.WARN, Level.WARN, Level.WARN]),
+        (Runtime(restricts_oom=True), [Level.OK, Level.WARN, Level.WARN]),
+        (Runtime(network_ready=True), [Level.WARN, Level.OK]),
+        (Runtime(pretended=True), [Level.OK, Level.OK]),
+    ],
+)
+def test_what_the_runtime_does_without_is_no_warning(tmp_path: Path, runtime: Runtime, levels: list[Level]) -> None:
+    there = host(tmp_path, {"proc/self/status": f"{NO_SYS_RESOURCE}\n"}, runtime=runtime)
+    findings = doctor.examine(there, (doctor_host.capabilities, doctor_host.cni))
+    assert [finding.level for finding in findings] == levels
+
+
+def test_podherds_own_configuration_of_a_containerd_that_is_away_is_read(tmp_path: Path) -> None:
+    endpoint = f"unix://{tmp_path}/containerd.sock"
+    assert doctor_runtime.look(endpoint) == Runtime()
+    (tmp_path / "config.toml").write_text("  restrict_oom_score_adj = true\n")
+    assert doctor_runtime.look(endpoint) == Runtime(restricts_oom=True)
+
+
+def test_the_configuration_names_runtime_and_root(tmp_path: Path, agent: FakeAgent, podherd: Podherd) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text(
+        "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+        f"containerRuntimeEndpoint: unix://{tmp_path}/none.sock\npodherd: {{rootDir: {agent.root_dir}}}\n"
+    )
+    agent.say("/v1/actors", {"items": []})
+    agent.say("/v1/problems", {"items": []})
+    _, out, _ = podherd("doctor", "--config", config)
+    assert f"unix://{tmp_path}/none.sock" in out
+    assert f"runs with root directory {agent.root_dir}" in out
+
+
 def test_an_unreadable_kernel_log_is_a_warning(tmp_path: Path) -> None:
     assert found(doctor_host.kernel_log, host(tmp_path, {})) == [("kernel log", Level.WARN)]
     assert found(doctor_host.kernel_log, host(tmp_path, {"dev/kmsg": ""})) == [("kernel log", Level.OK)]
@@ -106,7 +141,9 @@ def test_no_socket_and_a_dead_socket_are_bad(tmp_path: Path) -> None:
 def test_a_runtime_shows_version_and_conditions(tmp_path: Path) -> None:
     child = HollowChild(tmp_path / "hollow.sock", print)
     findings = doctor.examine(Host(tmp_path, child.endpoint), doctor_runtime.CHECKS)
+    told = doctor_runtime.look(child.endpoint)
     child.stop()
+    assert told == Runtime(pretended=True, network_ready=True)
     assert [finding.what for finding in findings] == ["CRI socket", "runtime", "RuntimeReady", "NetworkReady", "images"]
     assert {finding.level for finding in findings} == {Level.OK}
     assert "CRI v1" in findings[1].detail
@@ -154,7 +191,7 @@ def test_a_running_agents_actors_and_problems_are_shown(tmp_path: Path, agent: F
     assert [(finding.what, finding.level) for finding in findings] == [
         ("agent", Level.OK), ("actor pleg", Level.OK), ("actor old", Level.WARN), ("manifest", Level.WARN),
     ]  # fmt: skip
-    assert findings[1].detail == "pid 7, up 60s, 1 restarts"
+    assert findings[1].detail == "pid 7, up 60s, 1 restart"
     assert findings[3].detail == "a.yaml: spec: bad"
     agent.say("/v1/problems", {"thing": "x", "reason": "y", "mend": ""}, code=503)
     assert found(doctor_agent.agent, there) == [("agent", Level.WARN)]

@@ -150,7 +150,7 @@ def test_it_says_when_the_actors_run_passes_their_log_lines_and_stops_on_a_signa
     one.says("level=info event=hello")
     one.signal(signal.SIGINT)
     assert one.process.wait(20) == 0
-    assert one.said.splitlines()[-1] == "stopped; containers run on"
+    assert one.said.splitlines()[-1] == "stopped; containers run on (--drain-on-exit stops them)"
     one.wait(lambda: all(map(gone, one.pids())))
 
 

@@ -105,7 +105,7 @@ def test_plain_lines_are_one_for_each_change_of_state() -> None:
     assert list(table_live.plain_lines(stream, NOW)) == [
         "pod default/a: 0/1 ContainerCreating",
         "pod default/a: 1/1 Running",
-        "pod default/a: 0/1 CrashLoopBackOff, 1 restarts",
+        "pod default/a: 0/1 CrashLoopBackOff, 1 restart",
         "pod default/a: gone",
         "manifest x.yaml: spec: bad",
         "manifest x.yaml: mended",
@@ -125,8 +125,52 @@ def test_the_board_forgets_what_a_new_stream_does_not_name() -> None:
 
 def test_a_small_screen_shows_the_pods_that_need_a_look_first() -> None:
     rows = [a_row(f"p{n}") for n in range(10)] + [a_row("sick", "CrashLoopBackOff")]
-    assert [row["name"] for row in table_live.fitting(rows, 2)] == ["sick", "p0"]
+    assert [row["name"] for row in table_live.fitting(rows, 3)] == ["sick", "p0"]
     assert table_live.summary(rows) == "11 pods: 10 Running, 1 CrashLoopBackOff"
+
+
+def drawn(board: Board, height: int) -> list[str]:
+    console = Console(width=100, record=True, file=open(os.devnull, "w"))  # noqa: SIM115
+    console.print(table_live.screen(board, height, NOW + 5))
+    text = console.export_text()
+    console.file.close()
+    return [line.rstrip() for line in text.splitlines()]
+
+
+def test_a_screen_that_is_too_small_counts_what_it_leaves_out() -> None:
+    board = Board()
+    for number in range(10):
+        board.apply(pod(f"p{number}"))
+    for number in range(5):
+        board.apply({"type": "problem", "thing": f"{number}.yaml", "problem": "spec: bad"})
+    lines = drawn(board, 10)
+    assert len(lines) < 10
+    assert [line for line in lines if "more" in line] == ["… and 7 more", "… and 3 more manifest problems"]
+    assert not [line for line in drawn(board, 40) if line == "… and 7 more"]
+
+
+def test_two_pods_of_one_name_are_told_apart_while_both_are_there() -> None:
+    old, new = pod("a"), pod("a", "ContainerCreating")
+    old["row"]["uid"], new["row"]["uid"] = "0123456789", "abcdefghij"
+    ended = {**gone("a"), "uid": "0123456789"}
+    running = pod("a")
+    running["row"]["uid"] = "abcdefghij"
+    assert list(table_live.plain_lines([old, new, ended, running], NOW)) == [
+        "pod default/a: 1/1 Running",
+        "pod default/a (uid abcdefgh): 0/1 ContainerCreating",
+        "pod default/a (uid 01234567): gone",
+        "pod default/a: 1/1 Running",
+    ]
+
+
+def test_the_live_screen_leaves_no_table_behind(agent: FakeAgent) -> None:
+    agent.say("/v1/watch", json.dumps(pod("web")).encode() + b"\n")
+    command = [sys.executable, "-m", "podherd.agent.table_live", "live", str(agent.root_dir)]
+    done = subprocess.run(command, input="stopped\n", capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[0] == "stopped"
+    assert done.stdout.splitlines()[-1].startswith("last seen: ")
+    assert "RESTARTS" not in done.stdout
 
 
 def test_the_live_screen_draws_summary_rows_and_problems() -> None:
@@ -137,7 +181,7 @@ def test_the_live_screen_draws_summary_rows_and_problems() -> None:
     console.print(table_live.screen(board, 30, NOW + 5))
     text = console.export_text()
     console.file.close()
-    assert "1 pods: 1 Running" in text
+    assert "1 pod: 1 Running" in text
     assert "x.yaml: spec: bad" in text
     assert ["default", "web", "1/1", "Running", "0", "5s", "<none>"] in [line.split() for line in text.splitlines()]
 

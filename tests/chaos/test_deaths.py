@@ -108,7 +108,7 @@ def test_the_agent_stops_on_a_signal_and_leaves_nothing(start: Start, say: Say) 
     say(f"stopped after {agent.wait('the stop', agent.ended, 20):.2f} s")
     assert agent.process.returncode == 0
     assert agent.tree() == set()
-    assert "stopped; containers run on" in agent.out.read_text()
+    assert "stopped; the pretend containers are gone" in agent.out.read_text()
 
 
 @pytest.mark.timeout(300)

@@ -61,6 +61,7 @@ def test_without_a_cluster_dns_the_hosts_lines_are_used_and_an_event_says_so():
     assert _dns({}, node=settings()) == DEFAULT
     (caution,) = cautions(pod({}), settings(), HOSTED)
     assert caution.reason == "MissingClusterDNS"
+    assert "Set clusterDNS in the agent's configuration" in caution.message
     assert cautions(pod({"dnsPolicy": "Default"}), settings(), HOSTED) == []
 
 

@@ -2,8 +2,10 @@
 
 import pytest
 from cri_api.v1 import api_pb2 as pb
+from tests.kit.pods import pod
 
 from podherd.cri.convert import observed
+from podherd.machines.pod.sandbox import sandbox_need
 from podherd.wire.observed import ContainerSeen, SandboxSeen
 
 S = 10**9
@@ -39,6 +41,28 @@ def test_a_sandbox_that_is_not_ready_and_has_no_address():
     assert (seen.ready, seen.ips, seen.host_network) == (False, (), False)
 
 
+@pytest.mark.parametrize(
+    ("network", "ips", "why"),
+    [
+        (None, (), ""),
+        (pb.PodSandboxNetworkStatus(), ("",), "pod sandbox has no IP address"),
+        (pb.PodSandboxNetworkStatus(ip="10.0.0.1"), ("10.0.0.1",), ""),
+    ],
+)
+def test_a_ready_sandbox_without_an_address_is_made_anew_unless_the_runtime_says_nothing_of_it(network, ips, why):
+    status = _sandbox("s", state=pb.SANDBOX_READY, network=network)
+    (seen,) = observed("u", "ns", "web", 0.0, [status], []).sandboxes
+    assert seen.ips == ips
+    assert sandbox_need(pod({"containers": []}), [seen]).why == why
+
+
+def test_a_ready_sandbox_in_the_hosts_network_needs_no_address():
+    linux = pb.LinuxPodSandboxStatus(namespaces=pb.Namespace(options=pb.NamespaceOption(network=pb.NODE)))
+    status = _sandbox("s", state=pb.SANDBOX_READY, network=pb.PodSandboxNetworkStatus(), linux=linux)
+    (seen,) = observed("u", "ns", "web", 0.0, [status], []).sandboxes
+    assert sandbox_need(pod({"containers": [], "hostNetwork": True}), [seen]).why == ""
+
+
 def test_a_container_with_all_its_facts():
     status = _container(
         "c", 1, state=pb.CONTAINER_EXITED, started_at=2 * S, finished_at=3 * S, exit_code=137, reason="OOMKilled",
@@ -48,7 +72,7 @@ def test_a_container_with_all_its_facts():
     assert observed("u", "ns", "web", 0.0, [], [("s", status)]).containers == (
         ContainerSeen(
             "c", "app", "s", 2, "exited", 1.0, 2.0, 3.0, 137, "OOMKilled", "m", "reg.test/a:1", "reg.test/a@sha256:1",
-            "/l", {"l": "1"}, {"a": "2"},
+            {"a": "2"},
         ),
     )  # fmt: skip
 

@@ -244,7 +244,8 @@ async def test_events_tell_what_happens_with_the_pods_status(served: Served) -> 
     await served.stat("subscribers", 1)
     sandbox_id, container_id = await served.running()
     await served.control.kill(container_id=container_id, exit_code=9)
-    got = [await asyncio.wait_for(stream.read(), 10) for _ in range(5)]
+    async with asyncio.timeout(10):
+        got = [await stream.read() for _ in range(5)]
     assert [(event.container_event_type, event.container_id) for event in got] == [
         (api.CONTAINER_CREATED_EVENT, sandbox_id),
         (api.CONTAINER_STARTED_EVENT, sandbox_id),

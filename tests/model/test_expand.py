@@ -2,7 +2,8 @@
 
 import pytest
 
-from podherd.model.expand import expand
+from podherd.errors import ContainerConfigError
+from podherd.model.expand import LONGEST, expand
 
 KNOWN = {"A": "x", "B": "$(A)", "EMPTY": ""}
 
@@ -32,3 +33,10 @@ KNOWN = {"A": "x", "B": "$(A)", "EMPTY": ""}
 )
 def test_expand_is_one_pass_and_leaves_the_unknown_alone(text, result):
     assert expand(text, KNOWN) == result
+
+
+def test_variables_made_of_each_other_end_at_the_length_of_an_argument():
+    variables = {"A": "x" * LONGEST}
+    assert expand("$(A)", variables) == variables["A"]
+    with pytest.raises(ContainerConfigError, match="when expanded"):
+        expand("$(A)$(A)", variables)

@@ -58,7 +58,7 @@ def test_status_is_ignored_whatever_it_says():
          "did you mean `restartPolicy`?"),
         ("  containers:", "  env: [{name: A}]\n  containers:", "spec.env: unknown field",
          "`env` is a field of spec.containers[]"),
-        ("kind: Pod", "kind: Deployment", "kind: must be Pod, not 'Deployment'", "need a Kubernetes API server"),
+        ("kind: Pod", "kind: Deployment", "kind: only v1 Pods can be static pods (kind: Deployment)", "write a Pod;"),
         ("kind: Pod", "Kind: Pod", "kind: Required value", "rename `Kind` to `kind`"),
         ("apiVersion: v1", "apiVersion: apps/v1", "apiVersion: must be v1, not 'apps/v1'", "write apiVersion: v1"),
         ("apiVersion: v1\n", "", "apiVersion: Required value", "write apiVersion: v1"),

@@ -78,6 +78,9 @@ TABLE = [
     (_pod(metadata={"name": "Web"}), 'metadata.name: Invalid value: "Web": a lowercase RFC 1123 subdomain'),
     (_pod(metadata={"name": "w" * 254}), "must be no more than 253 characters"),
     (_pod(metadata={"namespace": "a.b"}), 'metadata.namespace: Invalid value: "a.b": a lowercase RFC 1123 label'),
+    *((_pod(metadata={"uid": uid}), f'metadata.uid: Invalid value: "{uid}": must consist of at most 128')
+      for uid in (".", "..", "a/b", "../x", "-a", "a b", "a\x00")),
+    (_pod(metadata={"uid": "a" * 129}), "must consist of at most 128 alphanumeric"),
     (_pod(metadata={"labels": {"a b": "x"}}), 'metadata.labels: Invalid value: "a b": name part'),
     (_pod(metadata={"labels": {"/a": "x"}}), "prefix part"),
     (_pod(metadata={"labels": {"a": "-x"}}), 'metadata.labels[a]: Invalid value: "-x": a valid label value'),

@@ -22,14 +22,12 @@ SHARDS = 2
 
 def changed(
     name: str = "web-n1", *, namespace: str = "default", uid: str = "", phase: str = "Running",
-    deleting: bool = False, created_at: float = 1000.0, statuses: list[dict[str, Any]] | None = None, version: int = 1,
+    deleting: bool = False, created_at: float = 1000.0, statuses: list[dict[str, Any]] | None = None,
 ) -> StatusChanged:  # fmt: skip
     """A status of a pod with one container `app` unless `statuses` says otherwise."""
     running = [{"name": "app", "restartCount": 0, "ready": True, "state": {"running": {}}}]
     status = {"phase": phase, "containerStatuses": running if statuses is None else statuses}
-    return StatusChanged(
-        uid or f"uid-{name}", namespace, name, version, phase, "file", deleting, created_at, codec.pack(status)
-    )
+    return StatusChanged(uid or f"uid-{name}", namespace, name, phase, "file", deleting, created_at, codec.pack(status))
 
 
 class FakeShard:
@@ -59,7 +57,8 @@ class FakeShard:
         pod = self.pods.get((args["namespace"], args["name"]))
         if pod is None:
             return Answer(ask.id, b"", "no such pod")
-        return Answer(ask.id, codec.pack({"pod": pod, "status": {"phase": "Running"}}))
+        answer = {"pod": pod, "status": {"phase": "Running"}, "cause": "file /m/web.yaml created"}
+        return Answer(ask.id, codec.pack(answer))
 
     async def say(self, *messages: Any) -> None:
         """Send to the server."""

@@ -79,6 +79,7 @@ async def test_one_pod_by_its_name_without_the_nodes_suffix_with_events(stand: S
     assert code == 200
     assert body["pod"]["metadata"]["name"] == "web-n1"
     assert body["pod"]["status"] == {"phase": "Running"}
+    assert body["cause"] == "file /m/web.yaml created"
     assert [(found["reason"], found["count"]) for found in body["events"]] == [("Started", 2)]
     code, body = await stand.get("/v1/pods/default/web-n1")
     assert code == 200
@@ -126,7 +127,7 @@ async def test_pods_that_ended_while_their_shard_was_dead_are_found_out(
         await stand.add(row)
     del stand.shards[0].pods["default", ended.name]
     stand.shards[0].pods["default", replaced.name]["metadata"]["uid"] = "another"
-    await stand.shards[0].say(Hello("pod_shard-0", "2"))
+    await stand.shards[0].say(Hello("pod_shard-0"))
 
     async def only_one_is_left() -> bool:
         return {row["name"] for row in (await stand.get("/v1/pods"))[1]["items"]} == {kept.name}
@@ -145,7 +146,7 @@ async def test_pods_in_doubt_are_asked_for_until_their_shard_answers(
     shard = stand.owner("default", "web-n1")
     shard.pods.clear()
     shard.answers = False
-    await shard.say(Hello(shard.name, "2"))
+    await shard.say(Hello(shard.name))
 
     def asked() -> int:
         return sum(isinstance(message, Ask) for message in shard.heard)
@@ -172,10 +173,22 @@ async def test_node_images_problems_and_actors(stand: Stand) -> None:
     assert (await stand.get("/v1/actors"))[1]["items"] == [{"name": "pleg", "pid": 7}]
 
 
+async def test_the_list_of_pods_tells_of_problems_and_of_a_node_that_is_not_ready(stand: Stand) -> None:
+    _, body = await stand.get("/v1/pods")
+    assert (body["problems"], body["notReady"]) == (0, "")
+    ready = {"type": "Ready", "status": "False", "message": "container runtime is down"}
+    await stand.node.say(NodeState(1.0, codec.pack({"status": {"conditions": [ready]}})))
+    await stand.bus.deliver("server", codec.encode("sources", [SourceProblem("a.yaml", "spec: bad", 2.0)]))
+    _, body = await stand.get("/v1/pods")
+    assert (body["problems"], body["notReady"]) == (1, "container runtime is down")
+    _, body = await stand.get("/v1/pod", pod="a")
+    assert body["mend"] == "`podherd get pods` lists them; manifest problems: 1, `podherd doctor` says which"
+
+
 async def test_a_problem_that_a_restarted_sources_actor_does_not_repeat_is_over(stand: Stand) -> None:
     old = [SourceProblem("a.yaml", "spec: bad", 2.0), SourceProblem("b.yaml", "spec: bad", 2.0)]
     await stand.bus.deliver("server", codec.encode("sources", old))
-    again = [Hello("sources", "restarted"), SourceProblem("b.yaml", "spec: worse", 3.0)]
+    again = [Hello("sources"), SourceProblem("b.yaml", "spec: worse", 3.0)]
     await stand.bus.deliver("server", codec.encode("sources", again))
     assert (await stand.get("/v1/problems"))[1]["items"] == [{"thing": "b.yaml", "problem": "spec: worse", "at": 3.0}]
 
@@ -204,8 +217,9 @@ async def test_drain_answers_when_every_shard_has_drained(stand: Stand) -> None:
     await until(lambda: stand.shards[1].heard)
     assert not answer.done()
     stand.shards[1].drains = True
-    await stand.shards[1].say(Hello("pod_shard-1", "restarted"))  # it died in between, and is told again
-    response = await asyncio.wait_for(answer, 5)
+    await stand.shards[1].say(Hello("pod_shard-1"))  # it died in between, and is told again
+    async with asyncio.timeout(5):
+        response = await answer
     assert await response.json() == {"drained": True}
     response.release()
 
@@ -299,7 +313,7 @@ async def test_a_watch_shows_the_table_then_each_change_once(stand: Stand) -> No
 
         assert (await line())["row"]["name"] == "a"
         assert (await line()) == {"type": "synced"}
-        many = [changed("b", phase=phase, version=n) for n, phase in enumerate(("Pending", "Pending", "Running"))]
+        many = [changed("b", phase=phase) for phase in ("Pending", "Pending", "Running")]
         await stand.shards[0].say(*many, PodForgotten("uid-a", "default", "a"))
         found = await line()
         assert (found["row"]["name"], found["row"]["phase"]) == ("b", "Running")  # only the last of three
@@ -316,11 +330,11 @@ async def test_a_watcher_that_reads_nothing_holds_no_more_than_the_table(stand: 
     await until(lambda: hub._watchers)
     (watcher,) = hub._watchers
     for version in range(200):
-        await stand.shards[0].say(*(changed(f"p{n}", version=version) for n in range(50)))
+        await stand.shards[0].say(*(changed(f"p{n}", created_at=version) for n in range(50)))
     assert len(watcher._waiting) <= 50
     assert (await stand.get("/v1/summary"))[1]["pods"] == 50
     reader.close()
-    await stand.shards[0].say(changed("p0", version=1000))
+    await stand.shards[0].say(changed("p0", created_at=1000.5))
     await until(lambda: not hub._watchers)
 
 

@@ -61,7 +61,8 @@ class Follower:
 
     async def ends(self) -> list[str]:
         self.alive = False
-        await asyncio.wait_for(self.task, BOUND_S)
+        async with asyncio.timeout(BOUND_S):
+            await self.task
         return lines_of(self.data)
 
 

@@ -1,6 +1,7 @@
 """The file source on real directories: listings, inotify, editors, and half-written files."""
 
 import asyncio
+import errno
 import os
 import time
 from itertools import pairwise
@@ -127,6 +128,66 @@ async def test_an_unreadable_and_an_over_large_file_are_named(source, folder, to
     problems = {event.origin.rpartition("/")[2]: event.problem for event in told.of(OriginBad)}
     assert "is larger than 10 MiB" in problems["big.yaml"]
     assert "symbolic links" in problems["loop"]
+
+
+NINES = "9" * 5000
+BEYOND_THE_API = [
+    f'resources: {{limits: {{cpu: "{NINES}"}}}}',
+    "livenessProbe: {httpGet: {port: 99999999999999999999}}",
+]
+
+
+@pytest.mark.parametrize("field", BEYOND_THE_API)
+async def test_a_number_beyond_all_bounds_is_a_fault_of_its_own_file_only(source, folder, told, field):
+    containers = f"[{{name: c, image: x, {field}}}]"
+    text = f"{{apiVersion: v1, kind: Pod, metadata: {{name: bad}}, spec: {{containers: {containers}}}}}"
+    (folder / "a.yaml").write_text(text)
+    (folder / "b.yaml").write_text(manifest("b"))
+    await source.relist()
+    assert list(told.read.items()) == [("b.yaml", ["b-n1"])]
+    (bad,) = told.of(OriginBad)
+    assert bad.problem.startswith("spec.containers[0]")
+
+
+async def test_even_a_fault_of_the_reader_costs_one_file_and_not_the_source(source, folder, told, monkeypatch):
+    (folder / "a.yaml").write_text(manifest("a"))
+    (folder / "b.yaml").write_text(manifest("b"))
+    real = file_source.file_pods
+
+    def failing(data, path, *rest):
+        if path.endswith("a.yaml"):
+            raise KeyError("surprise")
+        return real(data, path, *rest)
+
+    monkeypatch.setattr(file_source, "file_pods", failing)
+    await source.relist()
+    assert list(told.read.items()) == [("b.yaml", ["b-n1"])]
+    assert "KeyError" in told.of(OriginBad)[0].problem
+
+
+async def test_a_file_that_the_system_cannot_look_at_keeps_its_pod_at_the_first_look(source, folder, told, monkeypatch):
+    path = folder / "a.yaml"
+    path.write_text(manifest("a"))
+    await source.relist()
+    real = os.stat
+
+    def stumbling(name, **words):
+        if os.fspath(name) == str(path):
+            raise OSError(errno.ESTALE, "Stale file handle")
+        return real(name, **words)
+
+    monkeypatch.setattr(os, "stat", stumbling)
+    await source.relist()
+    await source.relist()
+    first, second = told.of(OriginBad)
+    assert (first.keep, second.keep) == (True, False)
+
+
+async def test_names_that_make_too_long_a_log_directory_are_refused(source, folder, told):
+    (folder / "a.yaml").write_text(manifest("a" * 240))
+    await source.relist()
+    (bad,) = told.of(OriginBad)
+    assert "log directory" in bad.problem
 
 
 async def test_a_missing_directory_is_seen_and_named_and_picked_up_when_it_appears(tmp_path, told, running):

@@ -43,7 +43,8 @@ async def test_a_call_that_does_not_finish_is_broken_off(bench: Any, make_pod: A
     task = asyncio.create_task(perform(context))
     await reached(bench, "run_sandbox")
     context.cancel()
-    synced = await asyncio.wait_for(task, 5)
+    async with asyncio.timeout(5):
+        synced = await task
     assert (synced.cancelled, synced.did) == (True, True)
 
 
@@ -65,7 +66,8 @@ async def test_a_wait_for_a_dying_container_is_broken_off_at_once(bench: Any) ->
     task = asyncio.create_task(perform(context))
     await reached(bench, "stop_container")
     context.cancel()
-    synced = await asyncio.wait_for(task, 1)
+    async with asyncio.timeout(1):
+        synced = await task
     assert (synced.cancelled, synced.did, synced.results) == (True, True, ())
 
 
@@ -137,7 +139,8 @@ async def test_whatever_fails_there_is_one_answer(
         if task.done():
             break
         await asyncio.sleep(0)
-    synced = await asyncio.wait_for(task, 10)
+    async with asyncio.timeout(10):
+        synced = await task
     assert isinstance(synced, Synced)
     assert synced.did or synced.cancelled
     halting = [r for r in synced.results if isinstance(r, SandboxFailed)]

@@ -10,7 +10,6 @@ from podherd.errors import CriError
 from podherd.machines.pod.events import Started, StartFailed
 from podherd.machines.pod.instructions import Plan, StartContainer
 from podherd.steps import reference
-from podherd.steps.duration import text_of
 from podherd.steps.pulls import Pulls, Rate, of_shard
 from podherd.steps.runner import perform
 
@@ -181,14 +180,6 @@ async def test_a_shard_has_its_part_of_the_nodes_limits(bench: Any, shards: int,
     assert sum(not isinstance(end, Exception) for end in ends) == burst
     bench.now[0] += shards / 4.0
     assert (await part.pull("reg.test/9", None)).ref == "sha256:reg.test/9"
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0.0004, "0s"), (0.012, "12ms"), (1.5, "1.5s"), (2.0, "2s"), (123.25, "2m3.25s"), (3600, "1h0m0s")],
-)
-def test_durations_as_events_show_them(seconds: float, text: str) -> None:
-    assert text_of(seconds) == text
 
 
 async def test_a_herd_of_one_image_asks_for_it_once_in_a_while(bench: Any) -> None:

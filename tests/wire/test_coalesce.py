@@ -13,7 +13,7 @@ def test_wanting_and_dropping_a_pod_replace_each_other() -> None:
 
 
 def test_a_status_and_its_end_replace_each_other() -> None:
-    changed = StatusChanged("u", "ns", "n", 1, "Running", "file", False, 0.0, b"")
+    changed = StatusChanged("u", "ns", "n", "Running", "file", False, 0.0, b"")
     assert key_of(changed) == key_of(PodForgotten("u", "ns", "n"))
 
 
@@ -27,7 +27,7 @@ def test_lanes_do_not_replace_one_another() -> None:
 
 
 def test_a_roster_and_a_hello_stand_alone() -> None:
-    assert key_of(Roster((), True)) == key_of(Roster(("u",), False)) != key_of(Hello("a", "i"))
+    assert key_of(Roster((), True)) == key_of(Roster(("u",), False)) != key_of(Hello("a"))
 
 
 def test_orders_to_drain_and_their_answers_are_worth_saying_once() -> None:

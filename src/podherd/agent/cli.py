@@ -1,6 +1,9 @@
 """The `podherd` program: its commands, and how an error becomes words and an exit code (0 done, 1 failed, 2 usage)."""
 
+import errno
+import os
 import sys
+from typing import Annotated
 
 import typer
 
@@ -14,6 +17,7 @@ from podherd.agent.commands.run import run
 from podherd.errors import ConfigError, PodherdError
 
 FAILED, USAGE = 1, 2
+OUTPUT_LOST = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF, errno.EDQUOT, errno.EFBIG)
 
 app = typer.Typer(
     name="podherd",
@@ -33,6 +37,21 @@ app.add_typer(bench.bench, name="bench")
 app.command(context_settings=bench.PASS_ON)(bench.hollow)
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        version()
+        raise typer.Exit
+
+
+@app.callback()
+def _podherd(
+    _version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """A Kubernetes node agent: the kubelet's job, as a herd of Ray actors."""
+
+
 @app.command()
 def version() -> None:
     """Print the version."""
@@ -47,6 +66,17 @@ def main() -> None:
 def call(words: list[str]) -> int:
     """Run one command line; its exit code. Errors go to stderr, each with what to do next."""
     try:
+        code = _run(words)
+        sys.stdout.flush()  # here, where it can still be told that the output is lost
+    except OSError as error:
+        if error.filename is not None or error.errno not in OUTPUT_LOST:
+            raise
+        return _lost(error)
+    return code
+
+
+def _run(words: list[str]) -> int:
+    try:
         app(args=words, standalone_mode=True)
     except PodherdError as error:
         say(error)
@@ -54,6 +84,16 @@ def call(words: list[str]) -> int:
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     return 0
+
+
+def _lost(error: OSError) -> int:
+    """The output cannot be written. A reader that has seen enough is told nothing."""
+    if error.errno != errno.EPIPE:
+        say(PodherdError("output", f"cannot be written: {error.strerror}"))
+    # What is left in the buffer would fail once more at the interpreter's exit.
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+    return FAILED
 
 
 def say(error: PodherdError) -> None:

@@ -54,7 +54,7 @@ def read(file: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
     except OSError as error:
         raise ConfigError(thing, f"cannot be read: {error.strerror}", "check --config") from error
     except ManifestError as error:
-        raise ConfigError(thing, error.reason, error.mend) from error
+        raise ConfigError(thing, error.reason, error.mend or "correct it at that place") from error
     if not isinstance(body, dict) or (body.get("apiVersion"), body.get("kind")) != (API_VERSION, KIND):
         mend = f"begin it with `apiVersion: {API_VERSION}` and `kind: {KIND}`"
         raise ConfigError(thing, f"is not a {KIND} of {API_VERSION}", mend)

@@ -25,6 +25,17 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class Runtime:
+    """What is known of the runtime, as far as it decides what the host must have."""
+
+    pretended: bool = False
+    """The hollow runtime: no container, so neither capabilities nor a network matter."""
+    network_ready: bool = False
+    restricts_oom: bool = False
+    """It keeps oom_score_adj no lower than its own (containerd: restrict_oom_score_adj)."""
+
+
+@dataclass(frozen=True, slots=True)
 class Host:
     """What the checks look at. root: where the file system begins, another one in tests."""
 
@@ -34,6 +45,7 @@ class Host:
     config: Path | None = None
     root: Path = Path("/")
     user_id: int = 0
+    runtime: Runtime = Runtime()
 
     def path(self, absolute: str) -> Path:
         """A path of the host."""
@@ -72,7 +84,8 @@ def examine(host: Host, checks: Iterable[Check]) -> list[Finding]:
         try:
             findings += check(host)
         except Exception as error:
-            findings.append(warn(check.__name__, f"the check failed: {error!r}", "tell us with this line"))
+            mend = "run `podherd doctor` again as root; if it stays, report this line as a bug"
+            findings.append(warn(check.__name__, f"the check failed: {error!r}", mend))
     return findings
 
 

@@ -41,9 +41,22 @@ def configuration(host: Host) -> Iterator[Finding]:
         yield bad("configuration", error.reason, error.mend)
         return
     if not_acted:
-        yield warn("configuration", f"not acted on yet: {', '.join(not_acted)}", "they change nothing in this version")
+        mend = f"remove them from {host.config}, or leave them: they change nothing here"
+        yield warn("configuration", f"not acted on yet: {', '.join(not_acted)}", mend)
     else:
         yield ok("configuration", str(host.config))
+
+
+def told(config: Path | None) -> dict[str, Any]:
+    """What the configuration file says, by the names of Settings; nothing for one that cannot be used."""
+    if config is None:
+        return {}
+    from podherd.agent.config import read
+
+    try:
+        return read(config)[0]
+    except ConfigError:
+        return {}  # the check `configuration` tells
 
 
 def endpoint(root_dir: Path) -> str:
@@ -68,20 +81,20 @@ def agent(host: Host) -> Iterator[Finding]:
     yield ok("agent", f"runs with root directory {host.root_dir}")
     yield from _actors(host, actors)
     for problem in problems:
-        yield warn("manifest", f"{problem['thing']}: {problem['problem']}", "correct it, or take it away")
+        yield warn("manifest", f"{problem['thing']}: {problem['problem']}", f"edit or remove {problem['thing']}")
 
 
 def _actors(host: Host, actors: list[dict[str, Any]]) -> Iterator[Finding]:
-    """Each actor by the supervisor's list `{name, pid, restarts, at}`; `at` is when it got this pid."""
+    """Each process by the supervisor's list `{name, pid, restarts, at}`; `at` is when it got this pid."""
     for actor in actors:
         up = age(time.time() - actor["at"])
-        detail = f"pid {actor['pid']}, up {up}, {actor['restarts']} restarts"
+        count = actor["restarts"]
+        detail = f"pid {actor['pid']}, up {up}, {count} restart{'' if count == 1 else 's'}"
         if host.path(f"/proc/{actor['pid']}").exists():
             yield ok(f"actor {actor['name']}", detail)
         else:
-            yield warn(
-                f"actor {actor['name']}", f"{detail}: that process is gone", "ask again in 5 s, then see the log"
-            )
+            mend = f"ask again in 5 s; if it stays, read {host.root_dir}/run/driver.log"
+            yield warn(f"actor {actor['name']}", f"{detail}: that process is gone", mend)
 
 
 CHECKS: tuple[Check, ...] = (extension, ray, configuration, agent)

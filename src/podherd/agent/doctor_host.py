@@ -34,10 +34,18 @@ def cgroups(host: Host) -> Iterator[Finding]:
         return
     lacking = [name for name in CONTROLLERS if name not in have]
     if lacking:
-        mend = "add them to cgroup.subtree_control, or to the kernel's command line" if mode == "v2" else "mount them"
+        mend = _mend_controllers(mode, lacking)
         yield bad("cgroups", f"{mode}, without {', '.join(lacking)}", mend)
     else:
         yield ok("cgroups", f"{mode}, with {', '.join(CONTROLLERS)}")
+
+
+def _mend_controllers(mode: str, lacking: list[str]) -> str:
+    if mode == "v2":
+        return f"echo '{' '.join(f'+{name}' for name in lacking)}' > /sys/fs/cgroup/cgroup.subtree_control"
+    return "; ".join(
+        f"mkdir -p /sys/fs/cgroup/{name} && mount -t cgroup -o {name} none /sys/fs/cgroup/{name}" for name in lacking
+    )
 
 
 def cgroup_mode(host: Host) -> str:
@@ -61,8 +69,15 @@ def capabilities(host: Host) -> Iterator[Finding]:
     if int(status.get("CapEff", "0"), 16) >> CAP_SYS_RESOURCE & 1:
         yield ok("CAP_SYS_RESOURCE", "there")
         return
+    if host.runtime.pretended or host.runtime.restricts_oom:
+        why = "pretends containers" if host.runtime.pretended else "leaves oom_score_adj alone"
+        yield ok("CAP_SYS_RESOURCE", f"missing, and not needed: the runtime {why}")
+        return
     detail = "missing: a negative oom_score_adj is refused, sandboxes fail with `can't get final child's PID from pipe`"
-    mend = "containerd: restrict_oom_score_adj = true under its CRI plugin, then restart it"
+    mend = (
+        "in /etc/containerd/config.toml, below the CRI plugin: restrict_oom_score_adj = true; "
+        "then systemctl restart containerd"
+    )
     yield warn("CAP_SYS_RESOURCE", detail, mend)
 
 
@@ -74,7 +89,7 @@ def kernel_log(host: Host) -> Iterator[Finding]:
         yield ok("kernel log", "/dev/kmsg can be read")
     except OSError as error:
         detail = f"/dev/kmsg cannot be read ({error.strerror}): OOM kills will not be named"
-        yield warn("kernel log", detail, "run as root; in a container: give it the device /dev/kmsg")
+        yield warn("kernel log", detail, "run as root; in a container, start that with --device /dev/kmsg")
 
 
 def inotify(host: Host) -> Iterator[Finding]:
@@ -89,6 +104,10 @@ def inotify(host: Host) -> Iterator[Finding]:
 
 def cni(host: Host) -> Iterator[Finding]:
     """Plugins and a network configuration where runtimes look by default."""
+    if host.runtime.pretended or host.runtime.network_ready:
+        why = "not needed: containers are pretended" if host.runtime.pretended else "the runtime has a network"
+        yield ok("CNI", why)
+        return
     places = [place for place in CNI_BINARIES if host.path(place).is_dir()]
     have = {name for place in places for name in os.listdir(host.path(place))}
     lacking = [name for name in CNI_NEEDED if name not in have]
@@ -104,14 +123,13 @@ def _cni_config(host: Host) -> Finding:
     directory = host.path(CNI_CONFIGS)
     found = sorted(p for p in directory.glob("*") if p.suffix in (".conf", ".conflist", ".json"))
     if not found:
-        detail = f"none in {CNI_CONFIGS}; a runtime of podherd's own keeps its network under the root directory"
-        return warn(
-            "CNI configuration", detail, f"put a .conflist into {CNI_CONFIGS}, unless the runtime looks elsewhere"
-        )
+        mend = f"write {CNI_CONFIGS}/10-pods.conflist with a bridge and a host-local range of addresses"
+        return warn("CNI configuration", f"none in {CNI_CONFIGS}, where runtimes look by default", mend)
     try:
         return ok("CNI configuration", f"network {json.loads(found[0].read_bytes())['name']} of {found[0].name}")
     except (ValueError, KeyError, TypeError, OSError) as error:
-        return bad("CNI configuration", f"{found[0].name} cannot be used: {error!r}", "correct or remove it")
+        mend = f"correct or remove {CNI_CONFIGS}/{found[0].name}"
+        return bad("CNI configuration", f"{found[0].name} cannot be used: {error!r}", mend)
 
 
 CHECKS: tuple[Check, ...] = (user, cgroups, capabilities, kernel_log, inotify, cni)

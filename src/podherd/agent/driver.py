@@ -20,8 +20,6 @@ from podherd.errors import PodherdError
 from podherd.model.settings import Settings
 
 DRAIN_RETRY_S = 1.0
-WRITE_EVERY_S = 5.0
-"""How often the actors' file is written when only the times in it have changed."""
 DRAIN_REQUEST = b"POST /v1/drain HTTP/1.1\r\nHost: podherd\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
@@ -30,19 +28,19 @@ class ActorsFile:
 
     def __init__(self, settings: Settings) -> None:
         self._path = settings.root_dir / "run" / "actors.json"
-        self._written_at = 0.0
+        self._written = False
 
     def write(self, seen: list[Seen], changed: bool) -> None:
-        """Write at once when something changed, else now and then."""
-        at = max(each.at for each in seen)
-        if not changed and at < self._written_at + WRITE_EVERY_S:
+        """Write when something changed, and again when that failed the last time."""
+        if self._written and not changed:
             return
-        self._written_at = at
         new = self._path.with_suffix(".new")
         try:
             new.write_text(json.dumps([asdict(each) for each in seen]))
             new.replace(self._path)
+            self._written = True
         except OSError as error:  # it is for people to read: not worth the actors' lives
+            self._written = False
             logs.logger("driver").warning("actors file", path=str(self._path), error=str(error))
 
 

@@ -30,6 +30,23 @@ def root_lock(root_dir: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
+def holder(root_dir: Path) -> int | None:
+    """The pid of the agent that holds the root directory, None when none does. Raises PodherdError without a right."""
+    try:
+        descriptor = os.open(root_dir / "podherd.lock", os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise PodherdError(f"root dir {root_dir}", f"cannot be used: {error.strerror}", "run as root") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return int(os.pread(descriptor, 32, 0) or b"0") or None
+    finally:
+        os.close(descriptor)
+    return None
+
+
 def _take(descriptor: int, root_dir: Path) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

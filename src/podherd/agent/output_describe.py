@@ -13,7 +13,7 @@ def pod(answer: Object, now: float) -> str:
     body, row = answer["pod"], answer["row"]
     spec, status = body.get("spec") or {}, body["status"]
     lines = [
-        *_head(body, row),
+        *_head(body, row, answer.get("cause") or ""),
         *_containers("Init Containers", spec, status, "initContainers", "initContainerStatuses"),
     ]
     lines += _containers("Containers", spec, status, "containers", "containerStatuses")
@@ -31,24 +31,30 @@ def _mapping(name: str, mapping: Object | None) -> list[str]:
     return [field(name, pairs[0]), *(" " * WIDTH + pair for pair in pairs[1:])]
 
 
-def _head(body: Object, row: Object) -> list[str]:
+def _head(body: Object, row: Object, cause: str) -> list[str]:
     metadata, spec, status = body["metadata"], body.get("spec") or {}, body["status"]
     return [
         field("Name", metadata["name"]),
         field("Namespace", metadata["namespace"]),
         field("UID", row["uid"]),
         field("Source", row["source"] or "<runtime>"),
+        *([field("Cause", cause)] if cause else []),
         field("Node", f"{spec.get('nodeName', '<none>')}/{status.get('hostIP', '<none>')}"),
         field("Start Time", status.get("startTime", "<none>")),
         *_mapping("Labels", metadata.get("labels")),
         *_mapping("Annotations", metadata.get("annotations")),
-        field("Status", table.status_word(row)),
+        field("Status", _phase(row)),
         *([field("Reason", status["reason"])] if status.get("reason") else []),
         *([field("Message", status["message"])] if status.get("message") else []),
         field("IP", status.get("podIP") or "<none>"),
         field("QoS Class", status.get("qosClass", "<none>")),
         field("Restart Policy", spec.get("restartPolicy", "<none>")),
     ]
+
+
+def _phase(row: Object) -> str:
+    """The phase, as kubectl describes it; what the table's STATUS says more stands with each container."""
+    return "Terminating" if table.status_word(row) == "Terminating" else str(row["phase"])
 
 
 def _containers(title: str, spec: Object, status: Object, specs_key: str, statuses_key: str) -> list[str]:
@@ -69,7 +75,7 @@ def _container(container: Object, status: Object) -> list[str]:
     lines.append(field("Ports", ", ".join(ports) or "<none>", 4))
     for name, key in (("Command", "command"), ("Args", "args")):
         if words := container.get(key):
-            lines += [f"    {name}:", *(f"      {word}" for word in words)]
+            lines += [f"    {name}:", *(f"      {line}" for word in words for line in str(word).splitlines() or [""])]
     lines += _state("State", status.get("state") or {})
     if status.get("lastState"):
         lines += _state("Last State", status["lastState"])

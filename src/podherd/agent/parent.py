@@ -101,7 +101,9 @@ class Parent:
     def _outcome(self) -> tuple[int, str]:
         """Exit code and last words, as long as there is a server to ask."""
         if not self._settings.drain_on_exit:
-            return 0, "stopped; containers run on"
+            if self._hollow is not None:
+                return 0, "stopped; the pretend containers are gone"
+            return 0, "stopped; containers run on (--drain-on-exit stops them)"
         if self._drained:
             return 0, "stopped"
         return 1, f"stopped before every pod was: {_still_running(self._settings.root_dir)}"

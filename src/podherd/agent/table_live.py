@@ -20,23 +20,56 @@ if TYPE_CHECKING:
     from rich.console import Group
 
 REDRAW_PER_S = 4
+UID_CHARS = 8
+PROBLEMS_SHOWN = 3
 SETTLED = ("Running", "Completed", "Succeeded")
+
+
+def _restarts(cell: str) -> str:
+    """`, 2 restarts (5s ago)` of the cell `2 (5s ago)`; nothing without any."""
+    count, _, when = cell.partition(" ")
+    words = f", {count} restart{'' if count == '1' else 's'}"
+    return "" if count == "0" else f"{words} {when}".rstrip()
+
+
+class _Names:
+    """Pods by namespace and name; while an edited pod is two under one name, each with the begin of its uid."""
+
+    def __init__(self) -> None:
+        self._uids: dict[str, set[str]] = {}
+
+    def of(self, row: Event) -> str:
+        """The name of a pod that is there."""
+        name = f"{row['namespace']}/{row['name']}"
+        uids = self._uids.setdefault(name, set())
+        uids.add(row["uid"])
+        return f"{name} (uid {row['uid'][:UID_CHARS]})" if len(uids) > 1 else name
+
+    def gone(self, row: Event) -> str:
+        """Its name for the last time."""
+        name = self.of(row)
+        uids = self._uids[f"{row['namespace']}/{row['name']}"]
+        uids.discard(row["uid"])
+        if not uids:
+            del self._uids[f"{row['namespace']}/{row['name']}"]
+        return name
 
 
 def plain_lines(stream: Iterable[Event], now: float | None = None) -> Iterable[str]:
     """A line for each pod whose READY, STATUS or RESTARTS changed, and for each manifest that cannot be used."""
     shown: dict[str, str] = {}
+    names = _Names()
     for event in stream:
         if event["type"] == "pod":
             row = event["row"]
             cells = table.pod_line(row, time.time() if now is None else now)
-            state = f"{cells.ready} {cells.status}" + f", {cells.restarts} restarts" * (cells.restarts != "0")
-            line = f"pod {row['namespace']}/{row['name']}: {state}"
-            if shown.get(row["uid"]) != line.partition(" (")[0]:
-                shown[row["uid"]] = line.partition(" (")[0]
-                yield line
+            state = f"{cells.ready} {cells.status}" + _restarts(cells.restarts)
+            name = names.of(row)
+            if shown.get(row["uid"]) != state.partition(" (")[0]:
+                shown[row["uid"]] = state.partition(" (")[0]
+                yield f"pod {name}: {state}"
         elif event["type"] == "gone" and shown.pop(event["uid"], None):
-            yield f"pod {event['namespace']}/{event['name']}: gone"
+            yield f"pod {names.gone(event)}: gone"
         elif event["type"] == "problem":
             yield f"manifest {event['thing']}: {event['problem'] or 'mended'}"
 
@@ -44,13 +77,15 @@ def plain_lines(stream: Iterable[Event], now: float | None = None) -> Iterable[s
 def summary(rows: list[Event]) -> str:
     """`5 pods: 3 Running, 1 Completed, 1 CrashLoopBackOff`."""
     words = Counter(table.status_word(row) for row in rows)
-    return f"{len(rows)} pods" + (": " + ", ".join(f"{n} {word}" for word, n in words.most_common()) if rows else "")
+    pods = "1 pod" if len(rows) == 1 else f"{len(rows)} pods"
+    return pods + (": " + ", ".join(f"{n} {word}" for word, n in words.most_common()) if rows else "")
 
 
 def fitting(rows: list[Event], lines: int) -> list[Event]:
-    """As many rows as fit, those that need a look first, else in order."""
+    """As many rows as fit, those that need a look first, else in order; one line is left to count the others."""
     if len(rows) <= lines:
         return rows
+    lines -= 1
     restless = [row for row in rows if table.status_word(row) not in SETTLED]
     calm = [row for row in rows if table.status_word(row) in SETTLED]
     return (restless + calm)[: max(0, lines)]
@@ -62,13 +97,18 @@ def screen(board: Board, height: int, now: float) -> "Group":
     from rich.table import Table
     from rich.text import Text
 
-    rows = board.rows()
+    rows, bad = board.rows(), board.problems()
+    shown = fitting(rows, height - 3 - PROBLEMS_SHOWN)
     grid = Table("NAMESPACE", "NAME", "READY", "STATUS", "RESTARTS", "AGE", "IP", box=None, pad_edge=False)
-    for cells in (table.pod_line(row, now) for row in fitting(rows, height - 6)):
+    for cells in (table.pod_line(row, now) for row in shown):
         status = Text(cells.status, "" if cells.status in SETTLED else "yellow")
         grid.add_row(cells.namespace, cells.name, cells.ready, status, cells.restarts, cells.age, cells.ip)
-    problems = [Text(f"{thing}: {problem}", "red") for thing, problem in board.problems()[:3]]
-    return Group(Text(summary(rows), "bold"), grid, *problems)
+    more = [Text(f"… and {len(rows) - len(shown)} more")] if len(shown) < len(rows) else []
+    named = bad if len(bad) <= PROBLEMS_SHOWN else bad[: PROBLEMS_SHOWN - 1]
+    problems = [Text(f"{thing}: {problem}", "red") for thing, problem in named]
+    if len(named) < len(bad):
+        problems.append(Text(f"… and {len(bad) - len(named)} more manifest problems", "red"))
+    return Group(Text(summary(rows), "bold"), grid, *more, *problems)
 
 
 def _live(root_dir: Path) -> None:
@@ -85,9 +125,11 @@ def _live(root_dir: Path) -> None:
         return screen(board, console.height, time.time())
 
     threading.Thread(target=read, daemon=True).start()
-    with Live(get_renderable=draw, console=console, refresh_per_second=REDRAW_PER_S):
+    # Nobody reads the agent any more once this ends: what stays on the screen are words, not a table that looks alive.
+    with Live(get_renderable=draw, console=console, refresh_per_second=REDRAW_PER_S, transient=True):
         for line in sys.stdin:
             console.print(line.rstrip("\n"), markup=False, highlight=False)
+    console.print(f"last seen: {summary(board.rows())}", markup=False, highlight=False)
 
 
 def _plain(root_dir: Path) -> None:

@@ -28,7 +28,8 @@ class HollowChild:
         with suppress(ProcessLookupError):
             self._process.terminate()
         try:
-            return await asyncio.wait_for(self._process.wait(), _STOP_S)
+            async with asyncio.timeout(_STOP_S):
+                return await self._process.wait()
         except TimeoutError:
             self._process.kill()
             return await self._process.wait()
@@ -45,7 +46,8 @@ async def start_child(socket: Path, *options: str) -> HollowChild:
     if process.stdout is None or process.stderr is None:
         raise RuntimeRefusedError(str(socket), "the hollow runtime has no output to read")
     try:
-        line = (await asyncio.wait_for(process.stdout.readline(), _READY_S)).decode()
+        async with asyncio.timeout(_READY_S):
+            line = (await process.stdout.readline()).decode()
     except TimeoutError:
         line = ""
     if not line.startswith("ready "):

@@ -1,4 +1,4 @@
-"""The command `python -m podherd.hollow`: serve until SIGTERM."""
+"""The command `podherd hollow`, or `python -m podherd.hollow`: serve until SIGTERM."""
 
 import argparse
 import asyncio
@@ -19,7 +19,8 @@ _PR_SET_PDEATHSIG = 1
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m podherd.hollow", description=__doc__)
+    description = "Serve a pretend container runtime until SIGTERM."
+    parser = argparse.ArgumentParser(prog="podherd hollow", description=description)
     parser.add_argument("--socket", type=Path, required=True, help="path of the unix socket to serve on")
     parser.add_argument("--script", type=Path, help="YAML file of rules, images and faults; read again on SIGHUP")
     parser.add_argument(

@@ -94,7 +94,8 @@ class Door:
         if fault.delay_s:
             event = self._cleared.setdefault(fault.fault_id, asyncio.Event())
             with suppress(TimeoutError):
-                await asyncio.wait_for(event.wait(), fault.delay_s)
+                async with asyncio.timeout(fault.delay_s):
+                    await event.wait()
         if fault.code:
             raise RefusedError(fault.code, fault.message)
         return b""

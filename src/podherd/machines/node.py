@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from podherd.machines.pleg.health import pleg_trouble
+from podherd.machines.times import NEVER_AT
 from podherd.model.status import rfc3339
 from podherd.wire.node import PlegHealth, RuntimeState
 
@@ -12,7 +13,6 @@ RUNTIME_DOWN_S = 30.0
 """A runtime that was last well longer ago than this is down."""
 MAX_PODS = 10_000
 """Capacity for pods that the node reports; the kubelet's default is 110."""
-NEVER = float("-inf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Node:
     facts: Facts
     cgroup_driver: str
     runtime_version: str = ""
-    runtime_ok_at: float = NEVER
+    runtime_ok_at: float = NEVER_AT
     not_ready: str = ""
     """Why the runtime itself says that it is not ready, in the kubelet's words."""
     no_network: str = ""
@@ -63,7 +63,7 @@ class Node:
         return RuntimeState(not down, not self.no_network, reason, self.cgroup_driver, self.facts.ips)
 
     def _runtime_trouble(self, now: float) -> str:
-        if self.runtime_ok_at == NEVER:
+        if self.runtime_ok_at == NEVER_AT:
             return "container runtime status check may not have completed yet"
         if now - self.runtime_ok_at > RUNTIME_DOWN_S:
             return "container runtime is down"

@@ -3,6 +3,11 @@
 import re
 from collections.abc import Mapping
 
+from podherd.errors import ContainerConfigError
+
+LONGEST = 128 * 1024
+"""Characters that references may add to one value: Linux takes no longer argument or variable (MAX_ARG_STRLEN), and
+variables made of each other grow without end."""
 _REFERENCE = re.compile(r"\$(?:(\$)|\(([^)]*)\))")
 
 
@@ -13,4 +18,16 @@ def expand(text: str, variables: Mapping[str, str]) -> str:
     """
     if "$" not in text:
         return text
-    return _REFERENCE.sub(lambda found: "$" if found[1] else variables.get(found[2], found[0]), text)
+    size = 0
+
+    def value_of(found: re.Match[str]) -> str:
+        nonlocal size
+        value = "$" if found[1] else variables.get(found[2], found[0])
+        size += len(value)
+        if size > LONGEST:
+            raise ContainerConfigError(
+                f"value with $({found[2]})", f"is longer than {LONGEST} characters when expanded"
+            )
+        return value
+
+    return _REFERENCE.sub(value_of, text)

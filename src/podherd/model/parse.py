@@ -56,16 +56,18 @@ def _check_kind(document: Any, thing: str, kinds: tuple[str, ...]) -> None:
         raise ManifestError(
             thing, "is not a mapping of fields", f"write a {kinds[0]}: apiVersion, kind, metadata, spec"
         )
+    kind = document.get("kind")
+    if isinstance(kind, str) and kind not in ("Pod", "PodList") and not nearest(kind, kinds):
+        reason = f"only v1 Pods can be static pods (kind: {kind:.60})"
+        raise ManifestError(thing, f"kind: {reason}", "write a Pod; other kinds need a Kubernetes API server")
     for field, wanted in (("apiVersion", ("v1",)), ("kind", kinds)):
         value = document.get(field)
         if value in wanted and isinstance(value, str):
             continue
         close = nearest(field, document)
         mend = f"rename `{close}` to `{field}`" if value is None and close else f"write {field}: {wanted[0]}"
-        is_workload = field == "kind" and isinstance(value, str) and close == field
-        hint = f"{mend}; other kinds need a Kubernetes API server" if is_workload else mend
         shown = "Required value" if value is None else f"must be {' or '.join(wanted)}, not {value!r:.60}"
-        raise ManifestError(thing, f"{field}: {shown}", hint)
+        raise ManifestError(thing, f"{field}: {shown}", mend)
 
 
 def _checked(pod: dict[str, Any], thing: str) -> Manifest:

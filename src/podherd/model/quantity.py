@@ -18,6 +18,8 @@ _SUFFIX = {
     **{letter: Fraction(1, 1000 ** (n + 1)) for n, letter in enumerate("mun")},
 }
 _MAX = 2**63 - 1
+_LONGEST = 64
+"""Characters of a quantity: the API's own canonical form is far shorter, and Python refuses numbers of 4,300 digits."""
 
 
 class QuantityError(PodherdError):
@@ -41,10 +43,10 @@ def is_fractional(quantity: Quantity) -> bool:
 
 @lru_cache(maxsize=4096)
 def _scaled(text: str, factor: int) -> int:
-    form = _FORM.match(text)
+    form = _FORM.match(text) if len(text) <= _LONGEST else None
     if form is None:
         mend = "write a number with one of the suffixes m k M G T P E Ki Mi Gi Ti Pi Ei"
-        raise QuantityError(f"quantity {text!r}", "is not a Kubernetes quantity", mend)
+        raise QuantityError(f"quantity {text[:_LONGEST]!r}", "is not a Kubernetes quantity", mend)
     number, suffix = form.groups()
     scale = _SUFFIX[suffix] if suffix in _SUFFIX else Fraction(10) ** int(suffix[1:])
     value = Fraction(number) * scale * factor

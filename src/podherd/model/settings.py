@@ -1,7 +1,9 @@
 """What the agent was told to do, as one frozen record that travels to every actor (built by agent/config.py)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+
+from podherd.model.path_part import path_part
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +41,10 @@ class Settings:
     pull_qps: float = 5.0
     pull_burst: int = 10
     max_parallel_pulls: int = 1
-    """1: serial, as the kubelet's `serializeImagePulls`, but in each shard: limits of pulls are divided among shards."""
+    """1: serial in each shard, as the kubelet's `serializeImagePulls`. Limits of pulls are divided among the shards."""
     shards: int = 2
     drain_on_exit: bool = False
     log_level: str = "info"
-    extra: dict[str, str] = field(default_factory=dict)
-    """Settings of a test or a benchmark for one actor, such as `relist.seed`; empty in production."""
 
     @property
     def admin_socket(self) -> Path:
@@ -52,9 +52,16 @@ class Settings:
         return self.root_dir / "podherd.sock"
 
     def pod_dir(self, uid: str) -> Path:
-        """The pod's data directory, `<root>/pods/<uid>` (kubelet behaviour, section 13.2)."""
-        return self.root_dir / "pods" / uid
+        """The pod's data directory, `<root>/pods/<uid>` (kubelet behaviour, section 13.2).
+
+        Raises PodherdError for a uid that would lead elsewhere.
+        """
+        return self.root_dir / "pods" / path_part("pod uid", uid)
 
     def pod_log_dir(self, namespace: str, name: str, uid: str) -> Path:
-        """`<podLogsDir>/<ns>_<name>_<uid>` (kubelet behaviour, section 3.10)."""
-        return self.pod_logs_dir / f"{namespace}_{name}_{uid}"
+        """`<podLogsDir>/<ns>_<name>_<uid>` (kubelet behaviour, section 3.10).
+
+        Raises PodherdError for a word that would lead elsewhere.
+        """
+        parts = (("pod namespace", namespace), ("pod name", name), ("pod uid", uid))
+        return self.pod_logs_dir / "_".join(path_part(what, value) for what, value in parts)

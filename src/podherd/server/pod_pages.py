@@ -32,7 +32,17 @@ def find(facts: Facts, request: web.Request, node_name: str) -> StatusChanged:
         keys = ", ".join(f"{row.namespace}/{row.name}" for row in found)
         raise BadRequestError(f"pod {word}", f"several pods are meant: {keys}", "write NAMESPACE/NAME")
     near = f"near it: {', '.join(found.near)}" if found.near else "`podherd get pods` lists them"
-    raise NotFoundError(f"pod {word}", "there is no such pod on this node", near)
+    bad = len(facts.problems)
+    more = f"; manifest problems: {bad}, `podherd doctor` says which" if bad else ""
+    raise NotFoundError(f"pod {word}", "there is no such pod on this node", near + more)
+
+
+def _troubles(facts: Facts) -> dict[str, Any]:
+    """What a reader of a list must know beside it: how many problems manifests have, why the node is not ready."""
+    status = (facts.node() or {}).get("status") or {}
+    not_ready = [found["message"] for found in status.get("conditions") or ()
+                 if found["type"] == "Ready" and found["status"] != "True"]  # fmt: skip
+    return {"problems": len(facts.problems), "notReady": not_ready[0] if not_ready else ""}
 
 
 class PodPages:
@@ -48,7 +58,8 @@ class PodPages:
         namespace = request.query.get("namespace", "")
         rows = [row for row in self._facts.pods.rows() if namespace in ("", row.namespace)]
         if not request.query.get("full"):
-            return reply({"nodeName": self._node_name, "items": [pod_table.as_json(row) for row in rows]})
+            items = [pod_table.as_json(row) for row in rows]
+            return reply({"nodeName": self._node_name, **_troubles(self._facts), "items": items})
         answers = await asyncio.gather(*(self._ask_pod(row) for row in rows), return_exceptions=True)
         return reply({"items": [_whole(row, answer) for row, answer in zip(rows, answers, strict=True)
                                 if not isinstance(answer, NotFoundError)]})  # fmt: skip
@@ -58,11 +69,12 @@ class PodPages:
         return reply({"pods": len(self._facts.pods), "phases": self._facts.pods.phases()})
 
     async def one(self, request: web.Request) -> web.Response:
-        """`/v1/pods/{namespace}/{name}` or `/v1/pod?pod=WORD`: the v1.Pod, its row and its events."""
+        """`/v1/pods/{namespace}/{name}` or `/v1/pod?pod=WORD`: the v1.Pod, its row, its events and its cause."""
         row = find(self._facts, request, self._node_name)
-        pod = _whole(row, await self._ask_pod(row))
+        answer = await self._ask_pod(row)
         events = [event_ring.as_json(counted) for counted in self._facts.events.of(uid=row.uid)]
-        return reply({"pod": pod, "row": pod_table.as_json(row), "events": events})
+        pod, cause = _whole(row, answer), answer.get("cause", "")
+        return reply({"pod": pod, "row": pod_table.as_json(row), "events": events, "cause": cause})
 
     async def events(self, request: web.Request) -> web.Response:
         """`/v1/events[?namespace=N][&name=N][&uid=U]`."""
@@ -84,7 +96,8 @@ class PodPages:
             await response.write(b'{"type":"synced"}\n')
             while True:
                 try:
-                    changes = await asyncio.wait_for(watcher.take(), ALIVE_S)
+                    async with asyncio.timeout(ALIVE_S):
+                        changes = await watcher.take()
                 except TimeoutError:
                     await response.write(b'{"type":"alive"}\n')
                     continue

@@ -26,7 +26,8 @@ class Questions:
         future = self._waiting[number] = asyncio.get_running_loop().create_future()
         self._send(actor, Ask(number, what, codec.pack(args)))
         try:
-            answer = await asyncio.wait_for(future, self._answer_s)
+            async with asyncio.timeout(self._answer_s):
+                answer = await future
         except TimeoutError:
             reason = f"did not answer within {self._answer_s:g} s"
             raise BusyError(f"actor {actor}", reason, "`podherd doctor` shows the actors") from None

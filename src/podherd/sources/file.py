@@ -179,13 +179,15 @@ class FileSource:
             read = await self._pods_of(entry, data, now)
         except ManifestError as error:
             self._bad(entry, known, problem_of(error), periodic)
+        except Exception as error:  # a fault of ours must cost this one file, never the whole directory
+            self._bad(entry, known, f"cannot be understood: {type(error).__name__}: {error}", periodic)
         else:
             known.bad_looks, known.holds = 0, True
             self._emit(read)
 
     def _bad(self, entry: Entry, known: _Known, problem: str, periodic: bool) -> None:
         known.bad_looks += 1
-        keep = not entry.problem and not (periodic and known.bad_looks > 1)
+        keep = (entry.unsure or not entry.problem) and not (periodic and known.bad_looks > 1)
         if keep and known.holds:
             problem += "; its pod stays as it was for now"
         known.holds = known.holds and keep

@@ -58,6 +58,8 @@ class HttpSource:
             self._failed(problem_of(error))
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             self._failed(f"cannot be read: {_words(error)}")
+        except Exception as error:  # a fault of ours must not end the source
+            self._failed(f"cannot be understood: {type(error).__name__}")
 
     async def _get(self, session: aiohttp.ClientSession) -> bytes:
         async with session.get(self.url) as answer:

@@ -21,12 +21,16 @@ class Signature(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One file. path: as the system has it; name: printable. problem: why it cannot be a manifest, else empty."""
+    """One file. path: as the system has it; name: printable. problem: why it cannot be a manifest, else empty.
+
+    unsure: the system could not tell (a network file system that stumbles): no reason to stop the file's pod at once.
+    """
 
     path: str
     name: str
     signature: Signature
     problem: str = ""
+    unsure: bool = False
 
 
 class Listing(NamedTuple):
@@ -91,7 +95,7 @@ def look_at(path: str) -> Entry | None:
     except FileNotFoundError:
         return Entry(path, name, _NOTHING, "is a symbolic link to nothing") if os.path.islink(path) else None
     except OSError as error:
-        return Entry(path, name, _NOTHING, f"cannot be read: {error.strerror}")
+        return Entry(path, name, _NOTHING, f"cannot be read: {error.strerror}", unsure=True)
     if stat.S_ISDIR(found.st_mode):
         return None
     signature = Signature(found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)

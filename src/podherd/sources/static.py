@@ -1,14 +1,16 @@
 """Bytes of an origin to the sources machine's events: parse, give identity, pack once."""
 
-from datetime import UTC, datetime
-
 from podherd.errors import ManifestError
 from podherd.machines.sources.events import OriginRead, StaticPod
 from podherd.model import keys
 from podherd.model.identity import make_static, static_name
 from podherd.model.parse import Manifest, manifest_of, manifests_of
+from podherd.model.status import rfc3339_micro
 from podherd.model.validate.names import dns_subdomain
 from podherd.wire import codec
+
+LOG_DIR_LENGTH = 255
+"""Of the name of a pod's log directory, `<namespace>_<name>_<uid>` (NAME_MAX)."""
 
 
 def file_pods(data: bytes, path: str, node_name: str, now: float) -> OriginRead:
@@ -22,7 +24,7 @@ def url_pods(data: bytes, url: str, shown_url: str, node_name: str, now: float) 
 
 
 def _read(manifests: list[Manifest], source: str, origin: str, marked: str, node_name: str, now: float) -> OriginRead:
-    seen = rfc3339(now)
+    seen = rfc3339_micro(now)
     pods = tuple(_static(manifest, source, origin, marked, node_name, seen) for manifest in manifests)
     return OriginRead(source, origin, pods, tuple(text for manifest in manifests for text in manifest.warnings))
 
@@ -35,13 +37,11 @@ def _static(manifest: Manifest, source: str, origin: str, marked: str, node_name
         raise ManifestError(origin, reason, "shorten it")
     content = make_static(pod, node_name, source, marked)
     metadata = pod["metadata"]
+    if len(f"{metadata['namespace']}_{metadata['name']}_{metadata['uid']}") > LOG_DIR_LENGTH:
+        reason = f"metadata: namespace, name and uid together are longer than {LOG_DIR_LENGTH - 2} characters"
+        raise ManifestError(origin, reason, "shorten one: they name the log directory")
     metadata["annotations"][keys.CONFIG_SEEN] = seen
     return StaticPod(metadata["uid"], metadata["namespace"], metadata["name"], content, codec.pack(pod))
-
-
-def rfc3339(at: float) -> str:
-    """A time as Kubernetes prints it, with the fraction that a float of today holds."""
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def problem_of(error: ManifestError) -> str:

@@ -44,7 +44,8 @@ class Watch:
     async def changes(self, timeout_s: float) -> tuple[set[str], bool]:
         """Names that changed since the last call, after the timeout at the latest; whether the directory itself did."""
         try:
-            await asyncio.wait_for(self._woken.wait(), timeout_s)
+            async with asyncio.timeout(timeout_s):
+                await self._woken.wait()
         except TimeoutError:
             return set(), False
         self._woken.clear()

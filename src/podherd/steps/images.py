@@ -8,9 +8,9 @@ from podherd.errors import CriError
 from podherd.machines.pod.events import StartFailed
 from podherd.machines.pod.instructions import StartContainer
 from podherd.model.pod import Container
+from podherd.model.status import go_duration_ms
 from podherd.steps import reference
 from podherd.steps.context import Context
-from podherd.steps.duration import text_of
 from podherd.steps.pulls import Pull
 from podherd.steps.sandbox import config_of
 
@@ -70,7 +70,7 @@ async def _pull(context: Context, image: str, start: StartContainer, field: str)
 
 def _pulled(image: str, pull: Pull) -> str:
     size_bytes = pull.image.size if pull.image is not None else 0
-    return _PULLED.format(image, text_of(pull.took_s), text_of(pull.waited_s), size_bytes)
+    return _PULLED.format(image, go_duration_ms(pull.took_s), go_duration_ms(pull.waited_s), size_bytes)
 
 
 def _failed(

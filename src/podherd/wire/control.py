@@ -11,7 +11,6 @@ class Hello:
     """`actor` has (re)started and knows nothing: whoever owns facts that it needs sends them whole, then a roster."""
 
     actor: str
-    incarnation: str
 
 
 @dataclass(frozen=True, slots=True)

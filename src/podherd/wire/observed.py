@@ -40,8 +40,6 @@ class ContainerSeen:
     message: str
     image: str
     image_ref: str
-    log_path: str
-    labels: dict[str, str]
     annotations: dict[str, str]
 
 

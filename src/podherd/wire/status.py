@@ -10,7 +10,6 @@ class StatusChanged:
     uid: str
     namespace: str
     name: str
-    version: int
     phase: str
     source: str
     deleting: bool

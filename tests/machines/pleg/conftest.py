@@ -20,7 +20,7 @@ def box(ident: str, ready: bool = True, ips: tuple[str, ...] = ("10.0.0.1",)) ->
 
 
 def container(ident: str, state: str) -> ContainerSeen:
-    return ContainerSeen(ident, "web", "box", 0, state, 1.0, 1.0, 0.0, 0, "", "", "img", "img", "", {}, {})
+    return ContainerSeen(ident, "web", "box", 0, state, 1.0, 1.0, 0.0, 0, "", "", "img", "img", {})
 
 
 class Shell:

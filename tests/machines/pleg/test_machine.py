@@ -243,7 +243,7 @@ def test_a_shard_that_begins_anew_hears_all_of_its_pods_then_their_roster(starte
     started.pods.update({f"p{number}": dict(RUNNING) for number in range(10)})
     started.run(3.0)
     looks, tells, rosters = len(started.looks), len(started.told), len(started.rosters)
-    started.hear(Hello("pod_shard-1", "x"))
+    started.hear(Hello("pod_shard-1"))
     mine = {uid for uid in started.pods if shard_of("ns", uid, 2) == 1}
     assert {observed.uid for _, observed in started.told[tells:]} == mine
     ((_, shard, roster),) = started.rosters[rosters:]
@@ -254,7 +254,7 @@ def test_a_shard_that_begins_anew_hears_all_of_its_pods_then_their_roster(starte
 def test_a_hello_before_the_first_relist_is_answered_by_it(shell: Any) -> None:
     shell.list_s = 1.0
     shell.hear(heard.Woke())
-    shell.hear(Hello("pod_shard-0", "x"))
+    shell.hear(Hello("pod_shard-0"))
     assert shell.rosters == []
     shell.run(2.0)
     assert {shard for _, shard, _ in shell.rosters} == {0, 1}
@@ -357,7 +357,7 @@ def _disturb(shell: Any, dice: Random) -> None:
         case 6:
             shell.hear(heard.Stopped(uid, f"{uid}-c{dice.randrange(4)}"))
         case 7:
-            shell.hear(Hello(f"pod_shard-{dice.randrange(2)}", "x"))
+            shell.hear(Hello(f"pod_shard-{dice.randrange(2)}"))
         case 8:
             shell.list_fails = dice.choice(["", "", "away"])
             slow = dice.choice([0.0, 0.01, 3.0, 99.0])

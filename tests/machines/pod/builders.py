@@ -66,7 +66,7 @@ def container(
     }
     fields: dict[str, Any] = {
         "sandbox_id": "s0", "started_at": created_at, "finished_at": 0.0, "exit_code": 0, "reason": "", "message": "",
-        "image": image, "image_ref": "sha256:1", "log_path": "", "labels": {}, "annotations": annotations,
+        "image": image, "image_ref": "sha256:1", "annotations": annotations,
     }  # fmt: skip
     return ContainerSeen(id=id, name=name, attempt=attempt, state=state, created_at=created_at, **(fields | more))
 

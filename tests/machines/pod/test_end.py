@@ -17,7 +17,7 @@ from tests.machines.pod.builders import (
     wanted,
 )
 
-from podherd.machines.pod.events import Started, StepFailed, Woke
+from podherd.machines.pod.events import Started, StepFailed, Synced, Woke
 from podherd.machines.pod.instructions import (
     AllStopped,
     CancelSync,
@@ -28,6 +28,7 @@ from podherd.machines.pod.instructions import (
     Plan,
     Publish,
     Sync,
+    WakeAt,
 )
 from podherd.machines.pod.machine import ShardMachine
 from podherd.wire.control import Drain
@@ -243,7 +244,7 @@ def test_drain_stops_everything_restarts_nothing_and_answers_once() -> None:
     assert sync.plan == kill(30)
     shard.handle(T0 + 10, synced(sync, T0 + 10))
     out = shard.handle(T0 + 11, stopped(T0 + 11))  # type: ignore[arg-type]
-    assert AllStopped(("u1",)) in out
+    assert AllStopped() in out
     assert not [each for each in out if isinstance(each, Sync | Forget)]
     assert syncs(shard.handle(T0 + 12, wanted(uid="u2", name="late"))) == []
     assert shard.handle(T0 + 13, Drain()) == []
@@ -251,6 +252,40 @@ def test_drain_stops_everything_restarts_nothing_and_answers_once() -> None:
 
 def test_drain_of_an_empty_shard_answers_at_once() -> None:
     assert machine().handle(T0 + 1, Drain()) == [AllStopped()]
+
+
+def test_the_drain_of_a_shard_that_begins_anew_is_over_when_its_pods_are_known_and_stopped() -> None:
+    shard = ShardMachine(POLICY)
+    assert shard.handle(T0, READY, Drain()) == []
+    assert AllStopped() not in shard.handle(T0 + 1, Roster(("u1",), True))
+    assert AllStopped() not in shard.handle(T0 + 2, wanted())
+    shard.handle(T0 + 3, observed(T0 + 3, [sandbox()], [container()]))
+    out = shard.handle(T0 + 4, ObservedRoster(("u1",), T0 + 3))
+    assert (sync_of(out).plan, AllStopped() in out) == (kill(30), False)
+    shard.handle(T0 + 5, synced(sync_of(out), T0 + 5))
+    assert AllStopped() in shard.handle(T0 + 6, stopped(T0 + 6))  # type: ignore[arg-type]
+
+
+def test_a_drain_waits_for_the_roster_of_the_sources_and_then_ends_orphans_too() -> None:
+    shard = ShardMachine(POLICY)
+    foreign = observed(T0, [sandbox(source="api")], [container()])
+    assert AllStopped() not in shard.handle(T0, READY, Drain(), foreign, ObservedRoster(("u1",), T0))
+    out = shard.handle(T0 + 1, Roster((), True))
+    assert (sync_of(out).plan, AllStopped() in out) == (kill(2), False)
+
+
+def test_a_drain_does_not_wait_for_a_source_that_is_away_once_nothing_runs() -> None:
+    shard = running(machine(complete=False))
+    sync = sync_of(shard.handle(T0 + 9, Drain()))
+    shard.handle(T0 + 10, synced(sync, T0 + 10))
+    assert AllStopped() in shard.handle(T0 + 11, stopped(T0 + 11))  # type: ignore[arg-type]
+
+
+def test_a_drain_waits_a_little_for_views_that_were_overtaken() -> None:
+    shard = ShardMachine(POLICY)
+    out = shard.handle(T0, READY, Drain(), Roster((), True), ObservedRoster(("u1",), T0))
+    assert out == [WakeAt("", T0 + 3)]
+    assert shard.handle(T0 + 3, Woke("")) == [AllStopped()]
 
 
 def test_drain_breaks_a_running_start_off() -> None:
@@ -265,3 +300,19 @@ def test_a_pod_that_ended_while_unseen_by_its_shard_is_not_run_again() -> None:
     out = shard.handle(T0 + 1, ObservedRoster(("u1",), T0))
     assert status_of(out)["phase"] == "Succeeded"
     assert syncs(out) == []
+
+
+def test_forgotten_pods_are_remembered_for_a_while_only() -> None:
+    shard = machine()
+    for number in range(2000):
+        at = T0 + 10 * number
+        uid = f"u{number}"
+        shard.handle(at, wanted(uid=uid, name=uid))
+        out = shard.handle(at + 1, Gone(uid, "default", uid, "deleted"))
+        (record,) = shard._herd.records.values()
+        assert record.running is not None
+        cancelled = Synced(uid, record.running.plan_id, at + 2, (), did=False, cancelled=True)
+        removal = sync_of(shard.handle(at + 2, cancelled))
+        out = shard.handle(at + 3, synced(removal, at + 3, did=False))
+        assert Forget(uid, "default", uid) in out
+    assert len(shard._herd.buried) < 65

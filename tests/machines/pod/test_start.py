@@ -5,6 +5,7 @@ from tests.machines.pod.builders import (
     READY,
     T0,
     container,
+    exited,
     machine,
     observed,
     pod,
@@ -217,15 +218,29 @@ def test_an_unreadable_pod_is_reported_and_what_runs_is_kept() -> None:
 def test_the_shell_can_ask_for_pods_and_for_what_was_published() -> None:
     shard = machine()
     shard.handle(T0 + 1, wanted())
-    assert shard.pod("u1") == shard.find("default", "web") == pod()
+    assert shard.pod("u1") == pod()
+    assert shard.find("default", "web") == (pod(), "file web.yaml created")
     assert shard.pod("u2") is None
     assert shard.find("default", "other") is None
-    assert [each.version for each in shard.published()] == [1]
+    assert [each.uid for each in shard.published()] == ["u1"]
 
 
 def test_a_clock_set_back_does_not_blind_the_machine() -> None:
     shard = machine()
     sync = sync_of(shard.handle(T0 + 1, wanted()))
     shard.handle(T0 + 2, synced(sync, T0 + 2))
-    out = shard.handle(T0 - 3600, observed(T0 - 3600, [sandbox()], [container()]))
+    for back in (T0 - 10, T0 - 3600):
+        out = shard.handle(back, observed(back - 1, [sandbox()], [container()]))
+        assert LookAgain(Reinspect("u1", "default", "web", back)) in out
+    out = shard.handle(T0 - 3598, observed(T0 - 3599, [sandbox()], [container()]))
     assert status_of(out)["phase"] == "Running"
+    out = shard.handle(T0 - 3610, observed(T0 - 3611, [sandbox()], [exited()]))
+    assert status_of(out)["containerStatuses"][0]["state"].keys() == {"terminated"}
+
+
+def test_a_view_that_was_on_its_way_while_the_clock_was_set_back_outlives_no_later_one() -> None:
+    shard = machine()
+    shard.handle(T0 + 2, synced(sync_of(shard.handle(T0 + 1, wanted())), T0 + 2))
+    shard.handle(T0 - 8, observed(T0 + 3, [sandbox()], [container()]))
+    out = shard.handle(T0 - 6, observed(T0 - 7, [sandbox()], [exited()]))
+    assert status_of(out)["containerStatuses"][0]["state"].keys() == {"terminated"}

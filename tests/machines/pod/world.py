@@ -19,11 +19,14 @@ from podherd.machines.pod.events import (
     StepFailed,
     StepResult,
     Synced,
+    Unreadable,
     Wanted,
     Woke,
 )
 from podherd.machines.pod.instructions import (
+    AllStopped,
     CancelSync,
+    Fault,
     Forget,
     Instruction,
     LookAgain,
@@ -34,6 +37,7 @@ from podherd.machines.pod.instructions import (
 )
 from podherd.machines.pod.machine import ShardMachine
 from podherd.model.pod import Pod
+from podherd.wire.control import Drain
 from podherd.wire.desired import Gone, Roster
 from podherd.wire.node import RuntimeState
 from podherd.wire.observed import ContainerSeen, Observed, ObservedRoster, SandboxSeen
@@ -62,6 +66,8 @@ class World:
         self.runtime: dict[str, Held] = {}
         self.network = self.runtime_up = True
         self.image_broken = False
+        self.draining = self.stopped = False
+        self.unreadable: set[str] = set()
         self.wanted: dict[str, Pod] = {}
         self.specs: dict[str, Pod] = {}
         self.last_uid: dict[str, str] = {}
@@ -98,7 +104,14 @@ class World:
         match instruction:
             case Sync():
                 self.take(instruction)
+            case Fault(_, error):
+                raise AssertionError("the machine threw") from error
+            case AllStopped():
+                assert self.draining and not self.stopped, "told to have stopped twice, or without an order"  # noqa: PT018
+                assert not any(held.running() for held in self.runtime.values()), "drained while something runs"
+                self.stopped = True
             case CancelSync(uid, plan_id):
+                assert uid in self.flights, "a cancel of what does not run"
                 sync, _ = self.flights[uid]
                 assert sync.plan_id == plan_id
                 self.flights[uid] = (sync, True)
@@ -114,6 +127,7 @@ class World:
     def take(self, sync: Sync) -> None:
         assert sync.uid not in self.flights, "two syncs of one pod in flight"
         plan = sync.plan
+        assert not self.draining or (plan.make_sandbox is None and not plan.start), "a start while draining"
         if sync.uid in self.ending:
             assert plan.make_sandbox is None, "a sandbox for a pod that is being terminated"
             assert not plan.start, "a start in a pod that is being terminated"
@@ -122,10 +136,9 @@ class World:
         self.syncs += 1
 
     def publish(self, told: Publish) -> None:
-        before = self.published.get(told.uid)
-        assert before is None or told.version > before.version
+        assert self.published.get(told.uid) != told, "the same status twice"
         self.published[told.uid] = told
-        for status in told.status["containerStatuses"]:
+        for status in told.status.get("containerStatuses", ()):
             key = (told.uid, status["name"])
             assert status["restartCount"] >= self.counts.get(key, 0), "a restart count went down"
             self.counts[key] = status["restartCount"]
@@ -155,9 +168,15 @@ class World:
         self.delivered, self.told = [], set()
         held = {(uid, each.name) for uid, held in self.runtime.items() for each in held.containers}
         self.done = {key: at for key, at in self.done.items() if key in held}
-        self.source_lane = deque(Wanted(each, "again") for each in self.wanted.values())
+        self.source_lane = deque(
+            self.no_body(each) if each.uid in self.unreadable else Wanted(each, "again")
+            for each in self.wanted.values()
+        )
         self.source_lane.append(Roster(tuple(self.wanted), True))
         self.restart_pleg(overtaken)
+        if self.draining:
+            self.stopped = False
+            self.feed(Drain())
         self.feed(RuntimeState(self.runtime_up, self.network, "down", ""))
 
     # Sources.
@@ -189,6 +208,21 @@ class World:
         if uid is not None and uid not in self.wanted:
             self.wanted[uid] = self.specs[uid]
             self.source_lane.append(Wanted(self.specs[uid], "restored"))
+
+    def garble(self, name: str) -> None:
+        """The body of a wanted pod cannot be read any more."""
+        uid = self.last_uid.get(name)
+        if uid in self.wanted:
+            self.unreadable.add(uid)
+            self.source_lane.append(self.no_body(self.wanted[uid]))
+
+    @staticmethod
+    def no_body(of: Pod) -> Unreadable:
+        return Unreadable(of.uid, "default", of.name, "torn")
+
+    def drain(self) -> None:
+        self.draining = True
+        self.feed(Drain())
 
     # PLEG.
 
@@ -363,6 +397,7 @@ class World:
     def settle(self) -> None:
         """Everything works from now on: deliver, finish and wake until nothing more happens."""
         self.image_broken, self.network, self.runtime_up = False, True, True
+        self.source_lane.extend(Wanted(self.wanted[uid], "mended") for uid in self.unreadable & self.wanted.keys())
         self.feed(READY)
         quiet_after = self.now + 1500
         while self.now < quiet_after:
@@ -378,7 +413,11 @@ class World:
             self.fire_wakes()
 
     def check_settled(self) -> None:
-        """Every desired pod runs or is done by its policy; nothing else is left."""
+        """Every desired pod runs or is done by its policy; nothing else is left. After a drain nothing runs at all."""
+        if self.draining:
+            assert self.stopped, "the end of the drain was never told"
+            assert not any(held.running() for held in self.runtime.values()), "something runs after the drain"
+            return
         assert set(self.published) == set(self.wanted)
         assert set(self.runtime) <= set(self.wanted)
         for uid, wanted in self.wanted.items():

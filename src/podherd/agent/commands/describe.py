@@ -1,24 +1,19 @@
 """`podherd describe pod P`."""
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from podherd.agent.commands.options import DEFAULT_ROOT, Namespace, RootDir
+from podherd.agent.commands.options import DEFAULT_ROOT, Namespace, RootDir, one_of
 
-
-class Kind(StrEnum):
-    """What can be described."""
-
-    POD = "pod"
-    PODS = "pods"
-    PO = "po"
+_KIND = one_of("pod", hidden=("pods", "po"))
 
 
 def describe(
-    kind: Annotated[Kind, typer.Argument(help="pod", metavar="pod", show_choices=False)],  # noqa: ARG001
-    pod: Annotated[str, typer.Argument(help="NAME, NAMESPACE/NAME, or a static pod's name without the node's.")],
+    kind: Annotated[str, typer.Argument(help="pod", metavar="pod", callback=_KIND)],  # noqa: ARG001
+    pod: Annotated[
+        str, typer.Argument(help="NAME, NAMESPACE/NAME, or a static pod's name without the node's.", metavar="NAME")
+    ],
     namespace: Namespace = "",
     root_dir: RootDir = DEFAULT_ROOT,
 ) -> None:

@@ -1,36 +1,31 @@
 """`podherd get pods|node|images`."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from podherd.agent.commands.options import DEFAULT_ROOT, Namespace, RootDir
+from podherd.agent.commands.options import DEFAULT_ROOT, Namespace, RootDir, one_of
 from podherd.agent.output import Form
 
-
-class What(StrEnum):
-    """What can be listed, and the short forms that kubectl has for it."""
-
-    PODS = "pods"
-    POD = "pod"
-    PO = "po"
-    NODE = "node"
-    NODES = "nodes"
-    NO = "no"
-    IMAGES = "images"
-    IMAGE = "image"
+_WHAT = one_of("pods", "node", "images", hidden=("pod", "po", "nodes", "no", "image"))
+"""What can be listed, and the other forms that kubectl has for it."""
 
 
 def get(
-    what: Annotated[What, typer.Argument(help="pods, node or images", metavar="pods|node|images", show_choices=False)],
+    what: Annotated[str, typer.Argument(help="pods, node or images", metavar="pods|node|images", callback=_WHAT)],
     names: Annotated[list[str] | None, typer.Argument(help="Only these pods.", metavar="[POD]...")] = None,
-    form: Annotated[Form, typer.Option("--output", "-o", help="Form of the output.")] = Form.TABLE,
+    output: Annotated[
+        str, typer.Option("--output", "-o", help=", ".join(Form), metavar="FORM", callback=one_of(*Form))
+    ] = "table",
     namespace: Namespace = "",
+    all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="All, which is the default.")] = False,
     root_dir: RootDir = DEFAULT_ROOT,
 ) -> None:
     """List pods, the node or the runtime's images."""
+    form = Form(output)
+    if all_namespaces:
+        namespace = ""
     if what.startswith("po"):
         text = _pods(root_dir, names or [], namespace, form)
     elif what.startswith("no"):
@@ -45,6 +40,7 @@ def _pods(root_dir: Path, names: list[str], namespace: str, form: Form) -> str:
 
     from podherd.agent import output
     from podherd.agent.admin import Admin
+    from podherd.agent.commands import notes
 
     admin, full = Admin(root_dir), form in (Form.JSON, Form.YAML)
     if full and len(names) == 1:
@@ -56,6 +52,7 @@ def _pods(root_dir: Path, names: list[str], namespace: str, form: Form) -> str:
     else:
         answer = admin.get("pods", full=full, namespace=namespace)
         node_name, items = answer.get("nodeName", ""), answer["items"]
+        notes.below_pods(admin, answer)
     if full:
         return output.document(output.as_list(items), form)
     if not items:
@@ -79,8 +76,9 @@ def _node(root_dir: Path, form: Form) -> str:
 def _images(root_dir: Path, form: Form) -> str:
     from podherd.agent import output
     from podherd.agent.admin import Admin
+    from podherd.agent.commands import notes
 
-    items = Admin(root_dir).get("images")["items"]
+    items = notes.images(Admin(root_dir))
     if form in (Form.JSON, Form.YAML):
         return output.document({"images": items}, form)
     return output.images(items, form is Form.WIDE)

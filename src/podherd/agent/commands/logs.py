@@ -10,7 +10,9 @@ CHUNK_BYTES = 64 * 1024
 
 
 def logs(
-    pod: Annotated[str, typer.Argument(help="NAME, NAMESPACE/NAME, or a static pod's name without the node's.")],
+    pod: Annotated[
+        str, typer.Argument(help="NAME, NAMESPACE/NAME, or a static pod's name without the node's.", metavar="POD")
+    ],
     container: Annotated[str, typer.Option("--container", "-c", help="Which container; default: the first.")] = "",
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the container stops.")] = False,
     tail: Annotated[int | None, typer.Option("--tail", min=-1, help="Only the last N lines; -1: all.")] = None,

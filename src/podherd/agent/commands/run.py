@@ -52,6 +52,14 @@ def run(
     raise typer.Exit(_start(load(config, flags), provision, watch))
 
 
+_EXAMPLES = {
+    "endpoint": "for example --runtime unix:///run/containerd/containerd.sock; without it podherd looks for one",
+    "duration_s": "for example 20s",
+    "url": "for example https://host/pods.yaml",
+    "header": "for example Authorization:token",
+}
+
+
 def _absolute(path: Path | None) -> Path | None:
     return path.absolute() if path else None
 
@@ -66,7 +74,7 @@ def _checked(flag: str, kind: str, word: str | None) -> Any:
     try:
         return getattr(config_values, kind)(word)
     except ValueError as error:
-        raise ConfigError(flag, str(error), "podherd run --help") from error
+        raise ConfigError(flag, str(error), _EXAMPLES[kind]) from error
 
 
 def with_runtime(settings: "Settings", endpoint: str) -> "Settings":
@@ -92,6 +100,8 @@ def _start(loaded: "Loaded", provision: bool, watch: bool) -> int:
         stack.enter_context(lock.root_lock(settings.root_dir))
         if loaded.not_acted:
             say(f"configured, and not acted on yet: {', '.join(loaded.not_acted)}")
+        if settings.manifests is None and not settings.manifest_url:
+            say("no pods are configured: give --manifests, --manifest-url, or staticPodPath in the --config file")
         endpoint = runtime_choice.choose(settings.runtime_endpoint, provision, settings.root_dir, say)
         settings = with_runtime(settings, endpoint)
         say(f"node {settings.node_name}, runtime {endpoint}, root directory {settings.root_dir}")

@@ -54,6 +54,7 @@ def _by_policy(policy: str, namespace: str, servers: tuple[str, ...], domain: st
         text = (
             f'kubelet does not have ClusterDNS IP configured and cannot create Pod using "{policy}" policy.'
             ' Falling back to "Default" policy.'
+            " Set clusterDNS in the agent's configuration, or dnsPolicy: Default in the pod."
         )
         return base._replace(cautions=((MISSING, text),))
     own = (f"{namespace}.svc.{domain}", f"svc.{domain}", domain) if domain else ()

@@ -29,9 +29,10 @@ def observed(
 
 
 def sandbox_seen(status: pb.PodSandboxStatus) -> SandboxSeen:
-    """One sandbox; no address while the runtime has none for it."""
+    """One sandbox. No addresses when the runtime says nothing of its network; a first one of "" when it has none."""
     network = status.network
-    addresses = (network.ip, *(more.ip for more in network.additional_ips)) if network.ip else ()
+    told = status.HasField("network")
+    addresses = (network.ip, *(more.ip for more in network.additional_ips)) if told else ()
     return SandboxSeen(
         id=status.id,
         attempt=status.metadata.attempt,
@@ -59,7 +60,5 @@ def container_seen(sandbox_id: str, status: pb.ContainerStatus) -> ContainerSeen
         message=status.message,
         image=status.image.image,
         image_ref=status.image_ref,
-        log_path=status.log_path,
-        labels=dict(status.labels),
         annotations=dict(status.annotations),
     )

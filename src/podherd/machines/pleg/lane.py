@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from podherd.machines.kept_ips import with_kept_ips
+from podherd.machines.times import NEVER_AT
 from podherd.native.changes import ABSENT, Change
-from podherd.wire.observed import Observed, SandboxSeen
-
-NEVER = float("-inf")
+from podherd.wire.observed import Observed
 
 
 def states_of(seen: Observed) -> dict[str, str]:
@@ -31,13 +31,13 @@ class Lane:
     name: str
     table: dict[str, str] = field(default_factory=dict)
     located: Mapping[str, str] | None = None
-    located_at: float = NEVER
+    located_at: float = NEVER_AT
     seen: Observed | None = None
     told: bool = False
     looking_since: float | None = None
     wanted_after: float | None = None
     failures: int = 0
-    retry_at: float = NEVER
+    retry_at: float = NEVER_AT
     stale: str = ""
 
     def apply(self, change: Change) -> None:
@@ -65,9 +65,9 @@ class Lane:
     def take(self, observed: Observed) -> Observed:
         """Note a view that is to be told; addresses of a stopped sandbox stay known (section 4)."""
         if self.seen is not None:
-            observed = _with_kept_ips(observed, self.seen)
+            observed = replace(observed, sandboxes=with_kept_ips(observed.sandboxes, self.seen.sandboxes))
         self.seen, self.told = observed, True
-        self.stale, self.failures, self.retry_at = "", 0, NEVER
+        self.stale, self.failures, self.retry_at = "", 0, NEVER_AT
         if self.wanted_after is not None and observed.at > self.wanted_after:
             self.wanted_after = None
         return observed
@@ -76,16 +76,3 @@ class Lane:
         """Whether the runtime holds nothing of it, that was told, and nobody waits."""
         held = self.table or self.located or self.seen is None or self.seen.sandboxes or self.seen.containers
         return not held and not self.stale and self.looking_since is None and self.wanted_after is None
-
-
-def _with_kept_ips(now: Observed, before: Observed) -> Observed:
-    if all(sandbox.ready or sandbox.ips for sandbox in now.sandboxes):
-        return now
-    ips = {sandbox.id: sandbox.ips for sandbox in before.sandboxes}
-    return replace(now, sandboxes=tuple(_with_ips(sandbox, ips) for sandbox in now.sandboxes))
-
-
-def _with_ips(sandbox: SandboxSeen, ips: Mapping[str, tuple[str, ...]]) -> SandboxSeen:
-    if sandbox.ready or sandbox.ips or not ips.get(sandbox.id):
-        return sandbox
-    return replace(sandbox, ips=ips[sandbox.id])

@@ -8,11 +8,12 @@ from collections.abc import Iterable
 
 from podherd.machines.pleg import events as heard
 from podherd.machines.pleg.instructions import Inspect, Instruction, Locate, Relist, Tell, TellHealth, WakeAt
-from podherd.machines.pleg.lane import NEVER, Lane
+from podherd.machines.pleg.lane import Lane
 from podherd.machines.pleg.looks import Looks
 from podherd.machines.pleg.relists import Relists
 from podherd.machines.pleg.rosters import Rosters
 from podherd.machines.pleg.rules import Rules
+from podherd.machines.times import NEVER_AT
 from podherd.model.keys import shard_of
 from podherd.wire.control import Hello
 from podherd.wire.node import PlegHealth
@@ -44,9 +45,9 @@ class PlegMachine:
         self._rosters = Rosters()
         self._counts = (0, 0)
         self._stale: set[str] = set()
-        self._health_told: tuple[float, tuple[str, ...]] = (NEVER, ())
+        self._health_told: tuple[float, tuple[str, ...]] = (NEVER_AT, ())
         self._wake_at: float | None = None
-        self._heard_at = NEVER
+        self._heard_at = NEVER_AT
         self._out: list[Instruction] = []
 
     def handle(self, now: float, *events: heard.Event) -> list[Instruction]:
@@ -92,7 +93,7 @@ class PlegMachine:
     # Lists
 
     def _relisted(self, event: heard.Relisted, now: float) -> None:
-        first = self._relists.done_at == NEVER
+        first = self._relists.done_at == NEVER_AT
         touched = {**self._unlisted, **self._unsure}
         self._relists.end(now, min(event.at, now))
         self._counts = (event.sandboxes, event.containers)
@@ -114,7 +115,7 @@ class PlegMachine:
         self._relists.clock_set_back(now)
         self._wake_at = None
         for lane in self._lanes.values():
-            lane.seen, lane.wanted_after, lane.located_at, lane.retry_at = None, None, NEVER, NEVER
+            lane.seen, lane.wanted_after, lane.located_at, lane.retry_at = None, None, NEVER_AT, NEVER_AT
         self._unsure = dict(self._lanes)
 
     def _located(self, event: heard.Located, now: float) -> None:
@@ -153,7 +154,7 @@ class PlegMachine:
 
     def _list_for_waiting(self, now: float) -> None:
         """A few that wait get a list each; many, or a rush of them, get one early relist for all."""
-        if not self._unlisted or self._relists.done_at == NEVER:
+        if not self._unlisted or self._relists.done_at == NEVER_AT:
             return
         if self._relists.is_rush(now) or len(self._unlisted) > self._rules.few:
             self._relists.hurry()
@@ -234,7 +235,7 @@ class PlegMachine:
 
     def _hello(self, event: Hello) -> None:
         """A shard has begun anew. Before the first relist nothing is known; that one owes every shard a roster."""
-        if self._relists.done_at == NEVER:
+        if self._relists.done_at == NEVER_AT:
             return
         shard = int(event.actor.rpartition("-")[2])
         for lane in self._of(shard):
@@ -273,7 +274,7 @@ class PlegMachine:
         """On a change of the stale pods at once, else every few seconds."""
         stale = tuple(sorted(self._stale))
         told_at, told = self._health_told
-        if self._relists.done_at == NEVER or (stale == told and now < told_at + self._rules.health_s):
+        if self._relists.done_at == NEVER_AT or (stale == told and now < told_at + self._rules.health_s):
             return
         self._health_told = (now, stale)
         self._out.append(

@@ -2,8 +2,8 @@
 
 from collections import deque
 
-from podherd.machines.pleg.lane import NEVER
 from podherd.machines.pleg.rules import Rules
+from podherd.machines.times import NEVER_AT
 
 RUSH_S = 1.0
 """The window in which demands are counted."""
@@ -16,10 +16,10 @@ class Relists:
         self._rules = rules
         self._demands: deque[float] = deque()
         self._failed = False
-        self.done_at = NEVER
+        self.done_at = NEVER_AT
         self.took_s = 0.0
         self.under_way: float | None = None
-        self.next_at = NEVER
+        self.next_at = NEVER_AT
 
     def demanded(self, now: float) -> None:
         """Somebody wants a list newer than the last."""

@@ -65,7 +65,7 @@ def _decide(herd: Herd, policy: Policy, record: Record, now: float) -> Decision:
         return Decision(waits=[record.hold_until])
     if record.ending is not None:
         return Decision(_end(herd, record, now))
-    if herd.undrained is not None:
+    if herd.draining:
         return Decision(stop_all(record, grace_s(record)))
     if record.pod is None or record.stale or must_wait(herd, record):
         return Decision()

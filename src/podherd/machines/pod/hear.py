@@ -1,5 +1,7 @@
 """What each event changes in the records; decisions follow in `advance`."""
 
+from dataclasses import replace
+
 from podherd.machines.pod.events import (
     RuntimeBack,
     SandboxFailed,
@@ -11,13 +13,15 @@ from podherd.machines.pod.events import (
     Wanted,
     Woke,
 )
+from podherd.machines.pod.faults import Faults
 from podherd.machines.pod.herd import Herd
 from podherd.machines.pod.instructions import Instruction
 from podherd.machines.pod.policy import Policy
-from podherd.machines.pod.record import NEVER, Failure, PullTrouble, Record
-from podherd.machines.pod.reports import pod_event
+from podherd.machines.pod.record import Failure, PullTrouble, Record
+from podherd.machines.pod.reports import pod_event, sync_failed
 from podherd.machines.pod.terminate import grace_s
 from podherd.machines.pod.turns import end_replaced
+from podherd.machines.times import NEVER_AT
 from podherd.model.pod import Pod
 from podherd.model.status import IMAGE_PULL_BACK_OFF
 from podherd.wire.control import Drain
@@ -25,12 +29,16 @@ from podherd.wire.desired import Gone, Roster
 from podherd.wire.node import RuntimeState
 from podherd.wire.observed import Observed, ObservedRoster
 
+CLOCK_STEP_S = 1.0
+"""A clock that is set back by less is waited for."""
+
 
 class Hear:
     """One method per event; each marks the pods that are to be decided about."""
 
-    def __init__(self, herd: Herd, policy: Policy) -> None:
+    def __init__(self, herd: Herd, policy: Policy, faults: Faults) -> None:
         self._herd = herd
+        self._faults = faults
         self._policy = policy
 
     def wanted(self, event: Wanted) -> list[Instruction]:
@@ -73,11 +81,12 @@ class Hear:
             self._herd.wanted.update(event.uids)
             return []
         self._herd.wanted = set(event.uids)
+        out: list[Instruction] = []
         for record in self._herd.records.values():
-            if record.uid in self._herd.wanted:
-                continue
-            self._end(record, "no source wants it any more")
-        return []
+            if record.uid not in self._herd.wanted:
+                gone = Gone(record.uid, record.namespace, record.name, "no source wants it any more")
+                out += self._faults.guard(gone, self._end, record, gone.cause)
+        return out
 
     def _end(self, record: Record, cause: str) -> None:
         record.again = None
@@ -96,31 +105,33 @@ class Hear:
                 return []
             record = self._herd.open(event.uid, event.namespace, event.name, None)
         was_stale = record.stale
+        if event.at > self._herd.now + CLOCK_STEP_S:
+            event = replace(event, at=self._herd.now)  # on its way while the clock was set back
         if not record.see(event):
             return []
         self._herd.touched[record.uid] = None
         if record.pod is None:
             end_replaced(self._herd, record)
         if event.stale and event.stale != was_stale:
-            return [
-                pod_event(record, self._herd.now, "Warning", "FailedSync", f"error determining status: {event.stale}")
-            ]
+            return [sync_failed(record, self._herd.now, f"error determining status: {event.stale}")]
         return []
 
     def observed_roster(self, event: ObservedRoster) -> list[Instruction]:
         """What is not listed was absent from the runtime. The first one lets the shard begin."""
         listed = set(event.uids)
         knew = self._herd.knows_runtime()
+        out: list[Instruction] = []
         for record in self._herd.records.values():
             if record.uid not in listed and (record.known_at is None or record.known_at < event.at):
-                record.see_nothing(event.at)
+                nothing = Observed(record.uid, record.namespace, record.name, event.at, (), ())
+                out += self._faults.guard(nothing, record.see, nothing)
                 self._herd.touched[record.uid] = None
         self._herd.buried = {uid: at for uid, at in self._herd.buried.items() if at >= event.at}
         self._herd.unseen = listed - self._herd.records.keys() - self._herd.buried.keys()
         self._herd.roster_at, self._herd.heard_at = event.at, self._herd.now
         if not knew:
             self._herd.touch_all()
-        return []
+        return out
 
     def runtime_state(self, event: RuntimeState) -> list[Instruction]:
         """The runtime or its network came or went."""
@@ -138,13 +149,14 @@ class Hear:
         return []
 
     def drain(self, _event: Drain) -> list[Instruction]:
-        """Stop what the sources want and what is ending; a pod that only the runtime knows is not ours to stop."""
-        if self._herd.undrained is None:
-            ours = [r for r in self._herd.records.values() if r.pod is not None or r.ending is not None]
-            self._herd.undrained = {record.uid for record in ours}
-            self._herd.drained = [record.uid for record in ours]
-            for record in ours:
-                record.hold_until = NEVER
+        """Stop what the sources want and what is ending; a pod that only the runtime knows is not ours to stop.
+
+        A shard that has begun anew hears of its pods only after this order: those join as they are decided about.
+        """
+        if not self._herd.draining:
+            self._herd.draining = True
+            for record in filter(self._herd.is_ours, self._herd.records.values()):
+                record.hold_until = NEVER_AT
                 record.cancel = record.cancel or (record.running is not None and record.ending is None)
         self._herd.touch_all()
         return []

@@ -1,11 +1,15 @@
 """All pods of one shard by uid and by full name, and what is known beyond single pods."""
 
+from itertools import islice
+
 from podherd.machines.pod.record import Record
 from podherd.wire.node import RuntimeState
 from podherd.wire.observed import Observed
 
 OVERTAKEN_S = 3.0
 """How long views that a newer one replaced on the way are waited for; they come with the next frame or not at all."""
+BURIED_S = 600.0
+"""How long a forgotten pod is remembered: no observation is this late."""
 
 
 class Herd:
@@ -15,7 +19,7 @@ class Herd:
     roster_at: the time of which it is known what the runtime holds; None before the PLEG's first word.
     unseen: uids that the runtime held then and of which no view has come yet, since a newer one replaced it on the way;
     heard_at: since when these are waited for.
-    undrained: uids that may still run, None unless draining; drained: all that the drain is about, until it is told.
+    draining: everything is to stop. undrained: uids of ours that may still run. drain_told: the shell knows the end.
     touched: uids to decide about before `handle` returns.
     buried: uids of forgotten pods and when: a late observation must not bring them back.
     """
@@ -30,8 +34,9 @@ class Herd:
         self.unseen: set[str] = set()
         self.heard_at = 0.0
         self.runtime: RuntimeState | None = None
-        self.undrained: set[str] | None = None
-        self.drained: list[str] | None = None
+        self.draining = False
+        self.undrained: set[str] = set()
+        self.drain_told = False
         self.touched: dict[str, None] = {}
         self.buried: dict[str, float] = {}
         self.last_plan_id = 0
@@ -49,14 +54,38 @@ class Herd:
     def close(self, record: Record, at: float) -> None:
         """Drop a pod of which nothing is left, and let the next of its full name go on."""
         del self.records[record.uid]
-        if self.undrained is not None:
-            self.undrained.discard(record.uid)
-        self.buried[record.uid] = at
+        self.undrained.discard(record.uid)
+        self._bury(record.uid, at)
         self.touch_others(record)
         uids = self.names[record.namespace, record.name]
         uids.remove(record.uid)
         if not uids:
             del self.names[record.namespace, record.name]
+
+    def _bury(self, uid: str, at: float) -> None:
+        self.buried.pop(uid, None)
+        self.buried[uid] = at
+        for oldest in tuple(islice(self.buried, 2)):
+            if self.buried[oldest] < self.now - BURIED_S:
+                del self.buried[oldest]
+
+    def is_ours(self, record: Record) -> bool:
+        """Whether a drain is about it: what the sources want and can be read, and what is ending."""
+        return record.pod is not None or record.ending is not None or self._body_comes(record)
+
+    def _body_comes(self, record: Record) -> bool:
+        return record.uid in self.wanted and not record.problem
+
+    def set_clock_back(self) -> None:
+        """The clock reads less than before: what is known must not make news of this age count as late."""
+        now = self.now
+        self.touch_all()
+        for record in self.records.values():
+            record.set_clock_back(now)
+        self.buried = {uid: min(at, now) for uid, at in self.buried.items()}
+        self.heard_at = min(self.heard_at, now)
+        if self.roster_at is not None:
+            self.roster_at = min(self.roster_at, now)
 
     def knows_runtime(self) -> bool:
         """Whether every pod that the runtime holds is known by name: until then none may start beside it."""

@@ -1,7 +1,7 @@
 """What the pod machine tells its shell to do. The deeds themselves stand in `podherd.steps`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from podherd.model.pod import Pod
@@ -84,7 +84,6 @@ class Publish:
     namespace: str
     name: str
     source: str
-    version: int
     deleting: bool
     created_at: float
     status: Mapping[str, Any]
@@ -108,7 +107,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class WakeAt:
-    """Send Woke(uid) once the clock reads `at`; a later WakeAt for the uid replaces this one."""
+    """Send Woke(uid) once the clock reads `at`; a later WakeAt for the uid replaces this one. A uid may be ""."""
 
     uid: str
     at: float
@@ -125,7 +124,13 @@ class LookAgain:
 class AllStopped:
     """Answer to Drain: no pod of this shard runs any more."""
 
-    pods: tuple[str, ...] = field(default=())
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """The code threw while it dealt with this pod (uid "": with none alone): log it; it is tried again later."""
+
+    uid: str
+    error: Exception
 
 
-Instruction = Sync | CancelSync | Publish | Forget | Record | WakeAt | LookAgain | AllStopped
+Instruction = Sync | CancelSync | Publish | Forget | Record | WakeAt | LookAgain | AllStopped | Fault

@@ -5,9 +5,10 @@ from typing import Any
 
 from podherd.machines.pod.advance import advance
 from podherd.machines.pod.events import Event, RuntimeBack, Synced, Unreadable, Wanted, Woke
+from podherd.machines.pod.faults import ALARM, Faults
 from podherd.machines.pod.hear import Hear
-from podherd.machines.pod.herd import Herd
-from podherd.machines.pod.instructions import AllStopped, Instruction, Publish
+from podherd.machines.pod.herd import OVERTAKEN_S, Herd
+from podherd.machines.pod.instructions import AllStopped, Instruction, Publish, WakeAt
 from podherd.machines.pod.policy import Policy
 from podherd.machines.pod.record import Record
 from podherd.model.pod import Pod
@@ -25,12 +26,14 @@ class ShardMachine:
 
     def __init__(self, policy: Policy) -> None:
         self._herd = Herd()
+        self._faults = Faults(self._herd, policy)
         self.use(policy)
 
     def use(self, policy: Policy) -> None:
         """Decide by this policy from now on; what is known of the pods stays."""
         self._policy = policy
-        hear = Hear(self._herd, policy)
+        self._faults.policy = policy
+        hear = Hear(self._herd, policy, self._faults)
         self._hear: dict[type, Callable[[Any], list[Instruction]]] = {
             Wanted: hear.wanted, Unreadable: hear.unreadable, Gone: hear.gone, Roster: hear.roster,
             Observed: hear.observed, ObservedRoster: hear.observed_roster, RuntimeState: hear.runtime_state,
@@ -38,39 +41,72 @@ class ShardMachine:
         }  # fmt: skip
 
     def handle(self, now: float, *events: Event) -> list[Instruction]:
-        """Take the events in order, then decide once about each pod that they touch. now: epoch seconds."""
+        """Take the events in order, then decide once about each pod that they touch. now: epoch seconds.
+
+        Never raises: what throws is a Fault, of one event or one pod.
+        """
         out: list[Instruction] = []
-        herd = self._herd
-        herd.now = now
-        for event in events:
-            out += self._hear[type(event)](event)
+        herd, faults = self._herd, self._faults
+        was_at, herd.now = herd.now, now
+        if now < was_at:
+            herd.set_clock_back()
+        for event in (*faults.due(), *events) if faults.pending else events:
+            out += self._heard(event)
         while herd.touched:
             touched, herd.touched = herd.touched, {}
             for uid in touched:
-                if (record := herd.records.get(uid)) is not None:
-                    out += advance(herd, self._policy, record, now)
-                    self._after(record)
-        if herd.undrained is not None:
+                if (record := herd.records.get(uid)) is not None and not faults.holds(uid):
+                    out += self._decided(record)
+        if faults.pending:
+            out += faults.wake()
+        if herd.draining and not herd.drain_told:
             out += self._drained()
+        return out
+
+    def _heard(self, event: Event) -> list[Instruction]:
+        try:
+            out = self._hear[type(event)](event)
+        except Exception as error:
+            return self._faults.failed(event, error)
+        if self._faults.pending:
+            self._faults.heard(event)
+        return out
+
+    def _decided(self, record: Record) -> list[Instruction]:
+        before = record.published, record.running
+        try:
+            out = advance(self._herd, self._policy, record, self._herd.now)
+            self._after(record)
+        except Exception as error:
+            return self._faults.undecided(record, before, error)
         return out
 
     def _after(self, record: Record) -> None:
         """A pod that has stopped lets the next of its full name go on."""
+        herd = self._herd
         was_live, record.was_live = record.was_live, record.live
-        if record.was_live or record.uid not in self._herd.records:
+        if herd.records.get(record.uid) is not record:
             return
-        if was_live:
-            self._herd.touch_others(record)
-        if self._herd.undrained is not None:
-            self._herd.undrained.discard(record.uid)
+        if herd.draining and record.was_live and herd.is_ours(record):
+            herd.undrained.add(record.uid)
+        elif not record.was_live:
+            herd.undrained.discard(record.uid)
+            if was_live:
+                herd.touch_others(record)
 
     def _drained(self) -> list[Instruction]:
-        """AllStopped, once, when the last pod of the drain has stopped."""
+        """AllStopped, once, when it is known what runs and what of it is ours, and nothing of that does any more."""
         herd = self._herd
-        if herd.undrained or herd.drained is None:
+        if herd.undrained:
             return []
-        pods, herd.drained = tuple(herd.drained), None
-        return [AllStopped(pods)]
+        if not herd.knows_runtime():
+            # No record may be left that would ask to be woken.
+            return [] if herd.roster_at is None else [WakeAt(ALARM, herd.heard_at + OVERTAKEN_S)]
+        # What runs may be wanted by a source that is still unseen; where nothing runs, it does not matter.
+        if not herd.sources_seen and any(record.live for record in herd.records.values()):
+            return []
+        herd.drain_told = True
+        return [AllStopped()]
 
     def published(self) -> Iterator[Publish]:
         """The last status of every pod, for a receiver that knows nothing."""
@@ -81,8 +117,12 @@ class ShardMachine:
         record = self._herd.records.get(uid)
         return None if record is None else record.pod
 
-    def find(self, namespace: str, name: str) -> Pod | None:
-        """The pod of this full name; of several the one that runs or will run, not one that is ending."""
+    def find(self, namespace: str, name: str) -> tuple[Pod, str] | None:
+        """The pod of this full name and what made it so; of several one that is not ending, if any."""
         records = [self._herd.records[uid] for uid in self._herd.names.get((namespace, name), ())]
         records.sort(key=lambda record: record.ending is not None)
-        return next((record.pod for record in records if record.pod is not None), None)
+        return next(((record.pod, _cause(record)) for record in records if record.pod is not None), None)
+
+
+def _cause(record: Record) -> str:
+    return record.ending.cause if record.ending is not None else record.cause

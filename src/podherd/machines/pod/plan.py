@@ -4,7 +4,7 @@ from podherd.machines.pod.decision import EMPTY, Case, Decision
 from podherd.machines.pod.instructions import KillContainer, Plan
 from podherd.machines.pod.leftovers import leftovers
 from podherd.machines.pod.record import LIVE, Record
-from podherd.machines.pod.restart import NEVER, judge, judge_anew
+from podherd.machines.pod.restart import RESTART_NEVER, judge, judge_anew
 from podherd.machines.pod.sandbox import SandboxNeed, sandbox_need
 from podherd.machines.pod.start import starts
 from podherd.machines.pod.terminate import grace_s, ready_sandboxes, stop_all, stop_grace_s
@@ -46,7 +46,7 @@ def _with_new_sandbox(case: Case, need: SandboxNeed, decision: Decision) -> Plan
     record, pod = case.record, case.pod
     wanted = [each for each in pod.containers if judge_anew(pod, record.newest.get(each.name)).start]
     ran = any(each.name in record.newest for each in pod.containers)
-    if not wanted or (pod.restart_policy == NEVER and need.attempt and ran):
+    if not wanted or (pod.restart_policy == RESTART_NEVER and need.attempt and ran):
         return _stop(record)
     if case.network_trouble and not pod.host_network:
         _tell_network(case, decision)

@@ -4,12 +4,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from podherd.machines.backoff import BackOff
+from podherd.machines.kept_ips import with_kept_ips
 from podherd.machines.pod.events import Started
 from podherd.machines.pod.instructions import Plan, Publish
+from podherd.machines.times import NEVER_AT
 from podherd.model import keys
 from podherd.model.pod import Container, Pod
 from podherd.model.qos import qos_class
-from podherd.model.status import STATUS_UNKNOWN, STATUS_UNKNOWN_EXIT
+from podherd.model.status import LOST_MESSAGE, STATUS_UNKNOWN, STATUS_UNKNOWN_EXIT
 from podherd.wire.observed import ContainerSeen, Observed, SandboxSeen
 
 CREATED = "created"
@@ -18,11 +20,6 @@ EXITED = "exited"
 UNKNOWN = "unknown"
 LIVE = frozenset({RUNNING, UNKNOWN})
 """States in which a process of the container may exist."""
-
-CLOCK_STEP_S = 60.0
-"""An observation this much older than the last is no late frame: the clock was set back."""
-LOST_MESSAGE = "The container could not be located when the pod was terminated"
-NEVER = float("-inf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +60,7 @@ class Ending:
 
 @dataclass(slots=True, eq=False)
 class Record:
-    """One pod uid. Times are epoch seconds of the shell's clock; None or NEVER: not yet.
+    """One pod uid. Times are epoch seconds of the shell's clock; None or NEVER_AT: not yet.
 
     known_at: the time of which `sandboxes` and `containers` are true; None while unknown. deed_at: the end of the
     last sync that did something: nothing is planned from an older view (kubelet behaviour, section 2.3).
@@ -94,8 +91,8 @@ class Record:
     running: Running | None = None
     cancel: bool = False
     last_plan: Plan | None = None
-    deed_at: float = NEVER
-    synced_at: float = NEVER
+    deed_at: float = NEVER_AT
+    synced_at: float = NEVER_AT
     looked_at: float | None = None
     ending: Ending | None = None
     again: tuple[Pod, str] | None = None
@@ -103,14 +100,13 @@ class Record:
     failures: dict[str, Failure] = field(default_factory=dict)
     crashes: dict[str, BackOff] = field(default_factory=dict)
     pulls: dict[str, PullTrouble] = field(default_factory=dict)
-    hold_until: float = NEVER
-    sandbox_retry_at: float = NEVER
+    hold_until: float = NEVER_AT
+    sandbox_retry_at: float = NEVER_AT
     network_told: bool = False
     phase: str = ""
     conditions: dict[str, dict[str, Any]] = field(default_factory=dict)
     published: Publish | None = None
-    version: int = 0
-    resync_at: float = NEVER
+    resync_at: float = NEVER_AT
     wake_at: float | None = None
     was_live: bool = False
 
@@ -143,7 +139,7 @@ class Record:
         self.by_name = tuple(sorted(pod.containers, key=lambda container: container.name))
         self.qos = qos_class(pod.body)
         self.failures.clear()
-        self.hold_until = self.sandbox_retry_at = NEVER
+        self.hold_until = self.sandbox_retry_at = NEVER_AT
         self.cancel = self.running is not None
 
     def end_pauses(self, now: float) -> bool:
@@ -153,7 +149,7 @@ class Record:
             return False
         for name in paused:
             self.failures[name] = replace(self.failures[name], retry_at=now)
-        self.hold_until = self.sandbox_retry_at = NEVER
+        self.hold_until = self.sandbox_retry_at = NEVER_AT
         return True
 
     def end(self, cause: str, grace_s: int) -> None:
@@ -164,29 +160,34 @@ class Record:
             self.ending.grace_s = grace_s
         else:
             return
-        self.hold_until = NEVER
+        self.hold_until = NEVER_AT
         self.last_plan = None
         self.cancel = self.running is not None and not self.running.plan.clean_up
 
     def see(self, seen: Observed) -> bool:
         """Take what the runtime holds; False for an observation that is older than the one already known."""
         if self.known_at is not None and seen.at < self.known_at:
-            if self.known_at - seen.at < CLOCK_STEP_S:
-                return False
-            self.deed_at = NEVER
+            return False
         self.stale = seen.stale
         if seen.stale:
             return True
         self.known_at = seen.at
-        self.sandboxes, self.containers = _with_kept_ips(seen.sandboxes, self.sandboxes), seen.containers
+        self.sandboxes, self.containers = with_kept_ips(seen.sandboxes, self.sandboxes), seen.containers
         for sandbox in seen.sandboxes:
             self.first_seen = min(self.first_seen, sandbox.created_at)
         self._sort_instances()
         return True
 
-    def see_nothing(self, at: float) -> None:
-        """The runtime held nothing of the pod at this time."""
-        self.see(Observed(self.uid, self.namespace, self.name, at, (), ()))
+    def set_clock_back(self, now: float) -> None:
+        """Take any next view as newer: else views would count as late for as long as the clock was set back.
+
+        A pod that waits for a view newer than its last deed waits for one that is newer than this moment.
+        """
+        if self.known_at is not None:
+            self.deed_at = NEVER_AT if self.fresh else now
+            self.known_at = 0.0
+        self.looked_at = None
+        self.synced_at = min(self.synced_at, now)
 
     def _sort_instances(self) -> None:
         newest: dict[str, ContainerSeen] = {}
@@ -218,13 +219,6 @@ class Record:
             newest[name] = _lost(last, at)
 
 
-def _with_kept_ips(now: tuple[SandboxSeen, ...], before: tuple[SandboxSeen, ...]) -> tuple[SandboxSeen, ...]:
-    """The addresses of a stopped sandbox stay known (kubelet behaviour, section 4)."""
-    if not now or not before or now[0].ready or any(now[0].ips) or now[0].id != before[0].id:
-        return now
-    return (replace(now[0], ips=before[0].ips), *now[1:])
-
-
 def _supersedes(now: ContainerSeen, last: ContainerSeen) -> bool:
     return now.id == last.id or now.created_at >= last.created_at or now.state in LIVE
 
@@ -241,6 +235,5 @@ def _unseen(started: Started, at: float) -> ContainerSeen:
     """What stands for a container that was started and gone before anybody looked."""
     return ContainerSeen(
         id=started.id, name=started.name, sandbox_id="", attempt=started.attempt, state=RUNNING, created_at=at,
-        started_at=at, finished_at=0.0, exit_code=0, reason="", message="", image="", image_ref="", log_path="",
-        labels={}, annotations={},
+        started_at=at, finished_at=0.0, exit_code=0, reason="", message="", image="", image_ref="", annotations={},
     )  # fmt: skip

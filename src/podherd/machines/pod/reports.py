@@ -1,5 +1,8 @@
 """What the machine tells the world about a pod: its status when it changed, and events."""
 
+from typing import TypeAlias
+
+from podherd.machines.pod.events import Unreadable
 from podherd.machines.pod.instructions import Instruction, Publish
 from podherd.machines.pod.instructions import Record as RecordEvent
 from podherd.machines.pod.policy import Policy
@@ -7,14 +10,23 @@ from podherd.machines.pod.record import Record
 from podherd.machines.pod.status import pod_status
 from podherd.model.pod import Pod
 from podherd.model.status import PENDING
+from podherd.wire.desired import Gone
+from podherd.wire.observed import Observed
 from podherd.wire.status import PodEvent
 
 UNREADABLE = "Unreadable"
+Named: TypeAlias = Record | Pod | Unreadable | Gone | Observed
+"""Whatever says by uid, namespace and name which pod it is about."""
 
 
-def pod_event(record: Record, now: float, kind: str, reason: str, message: str) -> RecordEvent:
+def pod_event(record: Named, now: float, kind: str, reason: str, message: str) -> RecordEvent:
     """A Kubernetes event about the pod as a whole. kind: `Normal` or `Warning`."""
     return RecordEvent(PodEvent(record.uid, record.namespace, record.name, "", now, kind, reason, message))
+
+
+def sync_failed(record: Named, now: float, message: str) -> RecordEvent:
+    """The kubelet's event for a pod that could not be dealt with."""
+    return pod_event(record, now, "Warning", "FailedSync", message)
 
 
 def publish(record: Record, pod: Pod, policy: Policy, ended: bool, now: float) -> list[Instruction]:
@@ -32,8 +44,5 @@ def _publish(record: Record, source: str, status: dict[str, object]) -> list[Ins
     deleting = record.ending is not None
     if last is not None and last.deleting == deleting and last.status == status:
         return []
-    record.version += 1
-    record.published = Publish(
-        record.uid, record.namespace, record.name, source, record.version, deleting, record.first_seen, status
-    )
+    record.published = Publish(record.uid, record.namespace, record.name, source, deleting, record.first_seen, status)
     return [record.published]

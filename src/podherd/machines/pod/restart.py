@@ -9,7 +9,7 @@ from podherd.wire.observed import ContainerSeen
 
 ALWAYS = "Always"
 ON_FAILURE = "OnFailure"
-NEVER = "Never"
+RESTART_NEVER = "Never"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def judge(pod: Pod, container: Container, seen: ContainerSeen | None, sandbox_id
 def judge_anew(pod: Pod, seen: ContainerSeen | None) -> Verdict:
     """For a new sandbox: what runs now dies with the old one, so it starts again unless the policy is Never."""
     if seen is not None and seen.state in (RUNNING, UNKNOWN):
-        return DONE if pod.restart_policy == NEVER else START
+        return DONE if pod.restart_policy == RESTART_NEVER else START
     return START if may_restart(pod, seen) else DONE
 
 

@@ -11,6 +11,7 @@ from podherd.model import keys
 from podherd.model.pod import Container, Pod
 from podherd.model.status import (
     CONTAINER_CREATING,
+    LOST_MESSAGE,
     POD_INITIALIZING,
     STATUS_UNKNOWN,
     STATUS_UNKNOWN_EXIT,
@@ -20,7 +21,6 @@ from podherd.model.status import (
 from podherd.wire.observed import ContainerSeen
 
 State = dict[str, Any]
-LOST = "The container could not be located when the pod was terminated"
 
 
 def pod_status(record: Record, pod: Pod, policy: Policy, ended: bool, now: float) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def _states(record: Record, pod: Pod, container: Container, policy: Policy, ende
             return state, last
         return _waiting(waits.reason, waits.message), state
     if ended and _initialised(record, pod):
-        return _unknown(LOST), last
+        return _unknown(LOST_MESSAGE), last
     return _not_started(record, pod, name, seen), last
 
 
@@ -142,7 +142,7 @@ def _unknown(message: str) -> State:
 
 def _terminated(seen: ContainerSeen, policy: Policy) -> State:
     if seen.state != EXITED:
-        state = _unknown(LOST)
+        state = _unknown(LOST_MESSAGE)
     else:
         ended: dict[str, Any] = {
             "exitCode": seen.exit_code,

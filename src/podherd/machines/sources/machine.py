@@ -21,6 +21,7 @@ from podherd.machines.sources.events import (
     StaticPod,
 )
 from podherd.machines.sources.instructions import Instruction, List, Remove, Upsert, Warn
+from podherd.machines.sources.own_uid import with_own_uid
 from podherd.machines.sources.problems import Problems
 from podherd.machines.sources.seen import with_seen_of
 from podherd.model.keys import shard_of
@@ -37,7 +38,8 @@ class SourcesMachine:
         self._unseen = set(configured)
         self._claims = Claims()
         self._published: dict[Name, tuple[Desired, str]] = {}
-        self._leaving: dict[str, Gone] = {}
+        self._leaving: dict[Name, Gone] = {}
+        self._homes: dict[str, Name] = {}
         self._problems = Problems()
 
     @property
@@ -85,8 +87,10 @@ class SourcesMachine:
             return []
         for index in range(len(pods), before):
             self._problems.note(origin, f"clash {index}", "")
+            self._problems.note(origin, f"uid {index}", "")
         for claim, text in self._claims.losses(touched).items():
             self._problems.note(claim.origin, f"clash {claim.place}", text)
+            self._problems.note(claim.origin, f"uid {claim.place}", "")
         return self._publish(touched, f"{source} {origin} {verb}")
 
     def _publish(self, names: set[Name], cause: str) -> list[Instruction]:
@@ -94,25 +98,39 @@ class SourcesMachine:
         removals: list[Instruction] = []
         upserts: list[Instruction] = []
         for name in sorted(names):
-            chosen, known = self._claims.chosen(name), self._published.get(name)
+            chosen, known = self._chosen(name), self._published.get(name)
             if known and (chosen is None or chosen[1].uid != known[0].uid):
                 removals += self._take_away(known[0], cause, replaced=chosen is not None)
             if chosen and (known is None or chosen[1].content != known[1]):
+                if (left := self._leaving.pop(name, None)) is not None and left.uid != chosen[1].uid:
+                    removals.append(self._removal(left))
                 upserts.append(self._put(chosen, cause))
         return removals + upserts
+
+    def _chosen(self, name: Name) -> Choice | None:
+        """What should run under this name, with a uid of its own where another name had its `metadata.uid` before."""
+        choice = self._claims.chosen(name)
+        if choice is None or choice[1].uid == choice[1].content:
+            return choice
+        claim, pod = choice
+        home = self._homes.setdefault(pod.uid, name)
+        if home == name:
+            return choice
+        text = f"metadata.uid {pod.uid} was that of pod {'/'.join(home)}: this pod gets a uid of its own"
+        self._problems.note(claim.origin, f"uid {claim.place}", f"{text}; give it a new one")
+        return claim, with_own_uid(pod)
 
     def _take_away(self, old: Desired, cause: str, replaced: bool) -> list[Instruction]:
         del self._published[old.namespace, old.name]
         gone = Gone(old.uid, old.namespace, old.name, cause)
         if replaced or self.complete:
             return [self._removal(gone)]
-        self._leaving[old.uid] = gone
+        self._leaving[old.namespace, old.name] = gone
         return []
 
     def _put(self, chosen: Choice, cause: str) -> Instruction:
         (source, _, _), pod = chosen
         name = pod.namespace, pod.name
-        self._leaving.pop(pod.uid, None)
         known = self._published.get(name)
         body = with_seen_of(known[0].body, pod.body) if known else pod.body
         desired = Desired(pod.uid, pod.namespace, pod.name, source, body, cause)

@@ -67,6 +67,7 @@ def _http(path: str, get: Mapping[str, Any]) -> Iterator[Problem]:
             yield invalid(f"{path}.httpHeaders[{index}].name", header["name"], why)
 
 
-def _port(path: str, port: int | str) -> Iterator[Problem]:
-    if why := port_number(port) if isinstance(port, int) else port_name(port):
+def _port(path: str, port: int | float | str) -> Iterator[Problem]:
+    """A whole number too large for the API arrives as a float."""
+    if why := port_name(port) if isinstance(port, str) else port_number(port):
         yield invalid(path, port, why)

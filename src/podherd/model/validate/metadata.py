@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from podherd.model.problem import Problem, invalid, required
-from podherd.model.validate.names import dns_label, dns_subdomain, label_value, qualified_name
+from podherd.model.validate.names import dns_label, dns_subdomain, label_value, pod_uid, qualified_name
 
 ANNOTATIONS_BYTES = 256 * 1024
 
@@ -17,6 +17,8 @@ def metadata_problems(metadata: Mapping[str, Any]) -> Iterator[Problem]:
         yield invalid("metadata.name", name, why)
     if (namespace := metadata.get("namespace")) and (why := dns_label(namespace)):
         yield invalid("metadata.namespace", namespace, why)
+    if (uid := metadata.get("uid")) and (why := pod_uid(uid)):
+        yield invalid("metadata.uid", uid, why)
     if "labels" in metadata:
         yield from labels_problems("metadata.labels", metadata["labels"])
     if "annotations" in metadata:

@@ -7,6 +7,7 @@ _LABEL = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?\Z")
 _SUBDOMAIN = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*\Z")
 _QUALIFIED = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?\Z")
 _PORT = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\Z")
+_UID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}\Z")
 _HEADER = re.compile(r"[-A-Za-z0-9!#$%&'*+.^_`|~]+\Z")
 
 _LABEL_RULE = (
@@ -20,6 +21,14 @@ _SUBDOMAIN_RULE = (
 _QUALIFIED_RULE = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
 )
+_UID_RULE = (
+    "must consist of at most 128 alphanumeric characters, '-', '_' or '.', and must start with an alphanumeric one"
+)
+
+
+def pod_uid(value: str) -> str:
+    """A `metadata.uid` of a manifest: it names directories and a cgroup of this node."""
+    return "" if _UID.match(value) else _UID_RULE
 
 
 def dns_label(value: str) -> str:
@@ -74,7 +83,7 @@ def header_name(value: str) -> str:
     return "" if _HEADER.match(value) else "a valid HTTP header must consist of alphanumeric characters or '-'"
 
 
-def port_number(value: int) -> str:
+def port_number(value: float) -> str:
     """A port that can be listened on."""
     return "" if 0 < value < 65536 else "must be between 1 and 65535, inclusive"
 

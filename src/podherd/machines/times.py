@@ -1,0 +1,4 @@
+"""Words for times, which machines keep as epoch seconds."""
+
+NEVER_AT = float("-inf")
+"""The time of what has not happened yet: before all others."""
