@@ -17,7 +17,7 @@ from tests.machines.pod.builders import (
     wanted,
 )
 
-from podherd.machines.pod.events import Started, StepFailed, Synced, Woke
+from podherd.machines.pod.events import Started, StepFailed, Synced, Unreadable, Woke
 from podherd.machines.pod.instructions import (
     AllStopped,
     CancelSync,
@@ -264,6 +264,17 @@ def test_the_drain_of_a_shard_that_begins_anew_is_over_when_its_pods_are_known_a
     assert (sync_of(out).plan, AllStopped() in out) == (kill(30), False)
     shard.handle(T0 + 5, synced(sync_of(out), T0 + 5))
     assert AllStopped() in shard.handle(T0 + 6, stopped(T0 + 6))  # type: ignore[arg-type]
+
+
+def test_a_drain_stops_also_a_pod_whose_body_cannot_be_read() -> None:
+    shard = ShardMachine(POLICY)
+    shard.handle(T0, READY, observed(T0, [sandbox()], [container()]), ObservedRoster(("u1",), T0))
+    shard.handle(T0 + 1, Unreadable("u1", "default", "web", "torn"), Roster(("u1",), True))
+    out = shard.handle(T0 + 2, Drain())
+    assert [kill.name for kill in sync_of(out).plan.kill] == ["main"]
+    assert AllStopped() not in out
+    out = shard.handle(T0 + 3, synced(sync_of(out), T0 + 3), observed(T0 + 3.5, [sandbox(ready=False)], [exited()]))
+    assert AllStopped() in out
 
 
 def test_a_drain_waits_for_the_roster_of_the_sources_and_then_ends_orphans_too() -> None:

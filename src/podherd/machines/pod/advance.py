@@ -25,9 +25,10 @@ def advance(herd: Herd, policy: Policy, record: Record, now: float) -> list[Inst
     if not record.fresh:
         return _look(record, policy, now)
     if record.pod is None and record.ending is None:
-        if not herd.is_orphan(record):
+        if herd.is_orphan(record):
+            record.end("no source wants it", grace_s(record))
+        elif not (herd.draining and herd.is_ours(record)):
             return _unwanted(herd, record)
-        record.end("no source wants it", grace_s(record))
     return _settle(herd, policy, record, now)
 
 

@@ -70,11 +70,8 @@ class Herd:
                 del self.buried[oldest]
 
     def is_ours(self, record: Record) -> bool:
-        """Whether a drain is about it: what the sources want and can be read, and what is ending."""
-        return record.pod is not None or record.ending is not None or self._body_comes(record)
-
-    def _body_comes(self, record: Record) -> bool:
-        return record.uid in self.wanted and not record.problem
+        """Whether a drain is about it: what the sources want, also one that cannot be read, and what is ending."""
+        return record.pod is not None or record.ending is not None or record.uid in self.wanted
 
     def set_clock_back(self) -> None:
         """The clock reads less than before: what is known must not make news of this age count as late."""
