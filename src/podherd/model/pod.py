@@ -20,13 +20,19 @@ class ContainerKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """One container of a pod spec; `body` is its defaulted v1.Container."""
+    """One container of a pod spec; `body` is its defaulted v1.Container.
+
+    restart_policy: its own `Always`, `OnFailure` or `Never`, empty where the pod's holds (KEP-5307).
+    target: `targetContainerName` of an ephemeral container, empty for none.
+    """
 
     name: str
     image: str
     kind: ContainerKind
     image_pull_policy: str
     body: Body
+    restart_policy: str = ""
+    target: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +51,13 @@ class Pod:
     containers: tuple[Container, ...]
     init_containers: tuple[Container, ...]
     body: Body
+    ephemeral_containers: tuple[Container, ...] = ()
+    active_deadline_s: int | None = None
+
+    @property
+    def every_container(self) -> tuple[Container, ...]:
+        """All kinds, in the order in which they may start: init containers and sidecars, regular, ephemeral ones."""
+        return (*self.init_containers, *self.containers, *self.ephemeral_containers)
 
     @property
     def key(self) -> str:

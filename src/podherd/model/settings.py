@@ -38,6 +38,12 @@ class Settings:
     cluster_domain: str = ""
     resolv_conf: str = "/etc/resolv.conf"
     crash_loop_max_s: float = 300.0
+    allowed_unsafe_sysctls: tuple[str, ...] = ()
+    """Names, or prefixes that end in `*`, beside the safe ones (`allowedUnsafeSysctls`)."""
+    ids_per_pod: int = 65536
+    """Size of a pod's user namespace (`userNamespaces.idsPerPod`)."""
+    journal_mb: int = 32
+    """Size of each actor's journal, in MiB (`podherd.journalMB`); 0: none is kept."""
     pull_qps: float = 5.0
     pull_burst: int = 10
     max_parallel_pulls: int = 1

@@ -26,13 +26,25 @@ def pod_of(body: Body) -> Pod:
             containers=tuple(_container(one, ContainerKind.REGULAR) for one in spec["containers"]),
             init_containers=tuple(_container(one, _init_kind(one)) for one in spec.get("initContainers") or ()),
             body=body,
+            ephemeral_containers=tuple(
+                _container(one, ContainerKind.EPHEMERAL) for one in spec.get("ephemeralContainers") or ()
+            ),
+            active_deadline_s=spec.get("activeDeadlineSeconds"),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise ManifestError("pod", f"has no {error}", "it was not defaulted by a source") from error
 
 
 def _container(body: Body, kind: ContainerKind) -> Container:
-    return Container(body["name"], body["image"], kind, body["imagePullPolicy"], body)
+    return Container(
+        body["name"],
+        body["image"],
+        kind,
+        body["imagePullPolicy"],
+        body,
+        body.get("restartPolicy") or "",
+        body.get("targetContainerName") or "",
+    )
 
 
 def _init_kind(body: Body) -> ContainerKind:

@@ -25,6 +25,8 @@ class ContainerSeen:
     """One container as ContainerStatus tells it. Times in seconds since the epoch, 0.0 when not set.
 
     state: `created`, `running`, `exited` or `unknown`. attempt: CRI metadata attempt (the restart count).
+    message: the container's last words (its termination message) where it has any, else the runtime's.
+    user: uid, gid and supplemental groups of its first process where the runtime tells them, else empty.
     """
 
     id: str
@@ -41,6 +43,7 @@ class ContainerSeen:
     image: str
     image_ref: str
     annotations: dict[str, str]
+    user: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,15 @@ class Woke:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftBehind:
+    """Directories of this pod were found at the shard's start; unless somebody wants the pod they are cleared away."""
+
+    uid: str
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class RuntimeBack:
     """The runtime was away and answers again: what failed meanwhile is worth trying at once."""
 
@@ -50,7 +59,8 @@ class SandboxFailed:
 class StartFailed:
     """A container could not be started; `reason` is the kubelet's waiting reason (sections 3.6 and 3.7).
 
-    image_pull: the reason came from a failed pull, which moves the image's back-off.
+    image_pull: the reason came from a failed pull, which moves the image's back-off. After `PostStartHookError` the
+    container ran and was stopped again: the next view shows its end.
     """
 
     name: str
@@ -69,6 +79,13 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True)
+class HookEnded:
+    """The preStop hook of container `id` ran, failed or was given up: it is not to run again, whatever follows."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
 class StepFailed:
     """A step of the plan failed as a whole: `kill`, `stop`, `remove`, `dirs`, `volumes`, `clean_up`."""
 
@@ -76,7 +93,7 @@ class StepFailed:
     message: str
 
 
-StepResult = SandboxFailed | StartFailed | Started | StepFailed
+StepResult = SandboxFailed | StartFailed | Started | HookEnded | StepFailed
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,5 +109,16 @@ class Synced:
 
 
 Event = (
-    Wanted | Unreadable | Woke | RuntimeBack | Synced | Gone | Roster | Observed | ObservedRoster | RuntimeState | Drain
+    Wanted
+    | Unreadable
+    | Woke
+    | LeftBehind
+    | RuntimeBack
+    | Synced
+    | Gone
+    | Roster
+    | Observed
+    | ObservedRoster
+    | RuntimeState
+    | Drain
 )

@@ -1,22 +1,31 @@
 """What the pod machine tells its shell to do. The deeds themselves stand in `podherd.steps`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from podherd.model.pod import Pod
+from podherd.model.pod import Body, Pod
 from podherd.wire.observed import Reinspect
 from podherd.wire.status import PodEvent
 
 
 @dataclass(frozen=True, slots=True)
 class KillContainer:
-    """Stop one container: Killing event with `message`, then StopContainer with `grace_s`."""
+    """Stop one container: Killing event with `message`, preStop hook, turn, then StopContainer (section 3.8).
+
+    grace_s: all that is left of its grace when the plan begins. Hook and waiting are taken from it; StopContainer gets
+    the rest, at least 2 s. hook: its v1.LifecycleHandler; None: there is none, it has run, or there is no time for it.
+    after: ids of containers of this plan that end before it (a sidecar's); it waits for them within its own grace,
+    while its hook runs at once. ip: the pod's address, for an httpGet hook.
+    """
 
     id: str
     name: str
     grace_s: int
     message: str
+    hook: Body | None = None
+    after: tuple[str, ...] = ()
+    ip: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +34,15 @@ class StartContainer:
 
     attempt: restart count and log number, at least this (log files left by a wiped runtime raise it, case STATE-3).
     pull_allowed: False inside the image's back-off: an absent image is then ImagePullBackOff, not a pull.
-    back_off: the earlier pull error, for the message.
+    back_off: the earlier pull error, for the message. target_id: the container whose processes an ephemeral container
+    joins; empty for none.
     """
 
     name: str
     attempt: int
     pull_allowed: bool = True
     back_off: str = ""
+    target_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +51,9 @@ class Plan:
 
     kill: containers to stop, in parallel. stop_sandboxes: ids, after the kills. remove_containers, remove_sandboxes:
     dead ones to remove. make_sandbox: the attempt of a new sandbox, None for none. sandbox_id: where to start
-    containers when no new one is made. start: in order. clean_up: remove the pod's directories and logs (last deed).
+    containers when no new one is made. start: in order, of any kind; the failure of a plain init container, or of a
+    sidecar while others wait for it, ends the list. clean_up: remove the pod's directories and logs (last deed).
+    why: in a few words for people (`podherd story`); not a part of what is done.
     """
 
     kill: tuple[KillContainer, ...] = ()
@@ -51,6 +64,7 @@ class Plan:
     sandbox_id: str = ""
     start: tuple[StartContainer, ...] = ()
     clean_up: bool = False
+    why: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
