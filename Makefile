@@ -1,6 +1,6 @@
 # `make` or `make help` lists the targets. Everything happens in .venv and, for `make run`, in $(ROOT).
 .DEFAULT_GOAL := help
-.PHONY: help setup build wheel test test-fast run stop lint types check bench clean
+.PHONY: help setup build wheel test test-fast run stop lint types check bench soak clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -9,6 +9,9 @@ BIN := $(VENV)/bin
 ROOT ?= .run
 # More flags for `make run` (podherd run --help), and for pytest.
 ARGS ?=
+KILLS ?= 500
+SEED ?= 1
+PODS ?= 40
 FAST := tests/rules tests/model tests/wire tests/machines tests/cgroups tests/cri tests/sources tests/volumes tests/server
 
 INSTALLED := $(VENV)/.installed
@@ -50,6 +53,10 @@ test: setup lint types ## everything: rules, units, compiled code, Ray, real con
 
 test-fast: setup ## tests that need neither root nor Ray nor a runtime (ARGS=flags of pytest)
 	$(BIN)/python -m pytest -q $(wildcard $(FAST)) $(ARGS)
+
+soak: setup ## 500 random kills over 40 real pods, about 25 minutes (KILLS=n SEED=n PODS=n)
+	@deploy/packages.sh runtime
+	KILLS=$(KILLS) SEED=$(SEED) PODS=$(PODS) $(BIN)/python -m pytest -rA tests/node/test_kills.py $(ARGS)
 
 lint: setup ## ruff, formatting, import contracts
 	$(BIN)/ruff check .

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import socket
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,17 +13,16 @@ from podherd.actors.shell import Shell
 from podherd.cri.client import Cri
 from podherd.errors import CriError, PodherdError
 from podherd.host import architecture, cpu_count, memory_bytes, node_ips
-from podherd.machines.node import Facts, Node, condition_trouble
+from podherd.machines import node_machine as machine
+from podherd.machines.node import Facts, condition_trouble
 from podherd.model.settings import Settings
 from podherd.wire import codec
 from podherd.wire.control import Answer, Ask, Hello
-from podherd.wire.node import NodeState, PlegHealth, RuntimeState
+from podherd.wire.node import PlegHealth
 from podherd.wire.routes import POD_SHARD, SERVER
 
 STATUS_EVERY_S = 5.0
 STATUS_WITHIN_S = 10.0
-HEARTBEAT_S = 10.0
-"""How often the server hears of a node on which nothing changed (kubelet behaviour, section 7)."""
 
 
 class NodeActor(Shell):
@@ -34,9 +32,7 @@ class NodeActor(Shell):
 
     def __init__(self, *args: Any, **words: Any) -> None:
         super().__init__(*args, **words)
-        self._node = Node(facts_of(self.settings), self.settings.cgroup_driver)
-        self._runtime_told: RuntimeState | None = None
-        self._node_told: tuple[float, list[str]] | None = None
+        self._machine = machine.NodeMachine(facts_of(self.settings), self.settings.cgroup_driver)
         self._driver_known = False
         self._logged = ("", "")
         self._cri: Cri | None = None
@@ -45,6 +41,7 @@ class NodeActor(Shell):
         """Begin to watch the runtime."""
         settings = self.settings
         cri = self._cri = Cri(settings.runtime_endpoint, settings.image_endpoint, settings.runtime_request_s)
+        self.keep_journal(self._machine)
         await super().start()
         self.spawn(self._watch(cri), "runtime status", vital=True)
 
@@ -59,76 +56,66 @@ class NodeActor(Shell):
         for message in messages:
             match message:
                 case PlegHealth():
-                    self._node.pleg = message
-                    self._tell()
+                    self._turn(message)
                 case Hello():
-                    self._greet(message.actor)
+                    shard = message.actor in self.bus.peers(POD_SHARD)
+                    self._turn(machine.ShardStarted(message.actor) if shard else machine.ServerStarted())
                 case Ask():
                     self.spawn(self._answer(sender, message), message.what)
 
-    def _greet(self, actor: str) -> None:
-        if actor in self.bus.peers(POD_SHARD):
-            self.send(actor, self._node.runtime_state(self.clock()))
-        else:
-            self._node_told = None
-            self._tell()
+    def _turn(self, *events: machine.Event) -> None:
+        now = self.clock()
+        answer = self._machine.handle(now, *events)
+        self.journal.turn(now, events, b"", answer)
+        for told in answer:
+            match told:
+                case machine.TellShards(state):
+                    self.send_role(POD_SHARD, state)
+                case machine.TellShard(actor, state):
+                    self.send(actor, state)
+                case machine.TellServer(node):
+                    self.send_role(SERVER, node)
 
     async def _watch(self, cri: Cri) -> None:
         """Wait for a runtime, then ask how it is, for ever. One that is refused may be another at the next try."""
-        while not await self._met(cri):
-            self._tell()
+        while (refused := await self._refusal(cri)) is not None:
+            self._turn(refused)
             await asyncio.sleep(STATUS_EVERY_S)
         while True:
-            await self._look(cri)
-            self._node.facts = replace(self._node.facts, ips=node_ips())
-            self._tell()
+            self._turn(await self._look(cri), machine.Addresses(node_ips()))
             await asyncio.sleep(STATUS_EVERY_S)
 
-    async def _met(self, cri: Cri) -> bool:
+    async def _refusal(self, cri: Cri) -> machine.Refused | None:
         try:
             await cri.wait_ready(lambda error: self.log.warning("runtime away", reason=error.reason))
         except PodherdError as error:
-            self._node.not_ready = str(error)
-            self._node.runtime_ok_at = self.clock()
             self._log_once("runtime refused", str(error))
-            return False
-        return True
+            return machine.Refused(str(error))
+        return None
 
-    async def _look(self, cri: Cri) -> None:
+    async def _look(self, cri: Cri) -> machine.Looked | machine.NotLooked:
         """A look without an answer changes nothing: the runtime is down once this has lasted for a while."""
-        node = self._node
+        driver = ""
         try:
             async with asyncio.timeout(STATUS_WITHIN_S):
                 version = await cri.version()
                 conditions = (await cri.status()).status.conditions
                 if not self._driver_known:
-                    node.cgroup_driver = await cri.cgroup_driver(self.settings.cgroup_driver)
+                    driver = await cri.cgroup_driver(self.settings.cgroup_driver)
         except (CriError, TimeoutError) as error:
             self._driver_known = False  # who answers next may be another runtime
             self._log_once("runtime status unknown", getattr(error, "reason", "") or "no answer in time")
-            return
+            return machine.NotLooked()
         self._driver_known = True
         self._logged = ("", "")
-        node.runtime_version = f"{version.runtime_name}://{version.runtime_version}"
-        node.not_ready, node.no_network = _trouble(conditions, "RuntimeReady"), _trouble(conditions, "NetworkReady")
-        node.runtime_ok_at = self.clock()
+        name = f"{version.runtime_name}://{version.runtime_version}"
+        runtime, network = _trouble(conditions, "RuntimeReady"), _trouble(conditions, "NetworkReady")
+        return machine.Looked(name, runtime, network, driver)
 
     def _log_once(self, event: str, reason: str) -> None:
         if (event, reason) != self._logged:
             self._logged = (event, reason)
             self.log.warning(event, reason=reason)
-
-    def _tell(self) -> None:
-        """Tell what changed; the server also hears that nothing did, now and then."""
-        now = self.clock()
-        if (state := self._node.runtime_state(now)) != self._runtime_told:
-            self._runtime_told = state
-            self.send_role(POD_SHARD, state)
-        troubles = [*self._node.troubles(now), self._node.runtime_version, *self._node.facts.ips]
-        told = self._node_told
-        if told is None or told[1] != troubles or now >= told[0] + HEARTBEAT_S:
-            self._node_told = (now, troubles)
-            self.send_role(SERVER, NodeState(now, codec.pack(self._node.object(now))))
 
     async def _answer(self, asker: str, question: Ask) -> None:
         body, error = b"", ""

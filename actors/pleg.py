@@ -19,6 +19,7 @@ from podherd.machines.pleg.rules import Rules
 from podherd.model.keys import shard_of
 from podherd.native import Table
 from podherd.native.changes import CONTAINER_STATES, SANDBOX_STATES
+from podherd.steps.last_words import LastWords
 from podherd.wire import codec
 from podherd.wire.routes import NODE, POD_SHARD, SERVER
 
@@ -54,7 +55,8 @@ class PlegActor(Shell):
         """Begin to list; a runtime that is away fails the first relists."""
         settings = self.settings
         cri = self._cri = Cri(settings.runtime_endpoint, settings.image_endpoint, settings.runtime_request_s)
-        looker = Looker(cri)
+        looker = Looker(cri, LastWords(settings.root_dir, settings.pod_logs_dir))
+        self.keep_journal(self._machine)
         self._perform[told.Relist] = lambda it: self._do(self._relist(cri, it), heard.RelistFailed, "relist")
         self._perform[told.Locate] = lambda it: self._look(looker.locate(it), it.uid, "locate")
         self._perform[told.Inspect] = lambda it: self._look(looker.inspect(it), it.uid, "inspect")
@@ -75,7 +77,10 @@ class PlegActor(Shell):
         self._turn(messages)
 
     def _turn(self, events: list[heard.Event]) -> None:
-        for instruction in self._machine.handle(self.clock(), *events):
+        now = self.clock()
+        answer = self._machine.handle(now, *events)
+        self.journal.turn(now, () if self.frame else events, self.frame, answer)
+        for instruction in answer:
             self._perform[type(instruction)](instruction)
 
     def _look(self, work: Awaitable[heard.Event], uid: str, what: str) -> None:
@@ -158,8 +163,9 @@ class PlegActor(Shell):
 class Looker:
     """Looks at one pod; an error of the runtime becomes an event."""
 
-    def __init__(self, cri: Cri) -> None:
+    def __init__(self, cri: Cri, last_words: LastWords) -> None:
         self._cri = cri
+        self._last_words = last_words
 
     async def locate(self, it: told.Locate) -> heard.Event:
         """List the pod."""
@@ -182,12 +188,20 @@ class Looker:
                 ]
                 statuses = [status for ident in others if (status := await _found(self._cri.container_status(ident)))]
                 places = await self._places(it.uid, boxes, statuses)
+                await self._add_last_words(statuses)
         except CriError as error:
             return heard.LookFailed(it.uid, str(error))
         except TimeoutError:
             return heard.LookFailed(it.uid, f"the runtime has not answered within {LOOK_S:g} s")
         contained = ((places[status.id], status) for status in statuses if status.id in places)
         return heard.Inspected(observed(it.uid, it.namespace, it.name, it.at, sandboxes, contained))
+
+    async def _add_last_words(self, statuses: list[pb.ContainerStatus]) -> None:
+        """Files that a container may have filled are read beside the loop; mostly there are none."""
+        sharers = len({status.metadata.name for status in statuses})
+        for status in statuses:
+            if self._last_words.is_due(status):
+                await asyncio.to_thread(self._last_words.add, status, sharers)
 
     async def _places(self, uid: str, boxes: list[str], statuses: list[pb.ContainerStatus]) -> dict[str, str]:
         """The sandbox of each container, which only a list tells: needed where the pod has not exactly one sandbox."""

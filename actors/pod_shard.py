@@ -10,19 +10,21 @@ from podherd.actors.alarms import Alarms
 from podherd.actors.shell import Shell
 from podherd.cri.client import Cri
 from podherd.errors import CriError, PodherdError
+from podherd.journal.inputs import events_of
+from podherd.journal.journal import NoJournal
 from podherd.machines.pod import events as heard
 from podherd.machines.pod import instructions as told
 from podherd.machines.pod.machine import ShardMachine
 from podherd.machines.pod.policy import Policy
 from podherd.model.settings import Settings
-from podherd.model.view import pod_of
+from podherd.steps import left_behind
 from podherd.steps.context import Tools
+from podherd.steps.deeds import unnoted
 from podherd.steps.host_facts import HostFacts
 from podherd.steps.lanes import Lanes
 from podherd.steps.pulls import of_shard
 from podherd.wire import codec
 from podherd.wire.control import Answer, Ask, Drained, Hello
-from podherd.wire.desired import Desired
 from podherd.wire.node import RuntimeState
 from podherd.wire.routes import NODE, PLEG, SERVER, SOURCES
 from podherd.wire.status import PodEvent, PodForgotten, StatusChanged
@@ -59,6 +61,7 @@ class PodShardActor(Shell):
 
     async def start(self) -> None:
         """Connect, in this loop, to a runtime that may be away, and say hello."""
+        self.keep_journal(self._machine)
         settings = self.settings
         cri = self._cri = Cri(settings.runtime_endpoint, settings.image_endpoint, settings.runtime_request_s)
         self._tools = self._make_tools(cri)
@@ -67,11 +70,22 @@ class PodShardActor(Shell):
         self._perform[told.CancelSync] = lambda cancel: lanes.cancel(cancel.uid, cancel.plan_id)
         self._meet()
         await super().start()
+        self.spawn(self._look_back(), "directories left behind")
 
     def _meet(self) -> None:
         """Ask, unless somebody is asking already, whether the runtime is there."""
         if self._cri is not None and (self._meeting is None or self._meeting.done()):
             self._meeting = self.spawn(self._meet_runtime(self._cri), "wait for the runtime")
+
+    async def _look_back(self) -> None:
+        """Tell the machine whose directories stand here from before."""
+        shard = int(self.name.rpartition("-")[2])
+        found = await asyncio.get_running_loop().run_in_executor(
+            self._files, left_behind.find, self.settings, shard, self.clock()
+        )
+        for path in found.nameless:
+            self.log.warning("directory of no known pod", path=path, mend="look into it and remove it")
+        self._turn(list(found.pods))
 
     def _make_tools(self, cri: Cri) -> Tools:
         settings, clock = self.settings, self.clock
@@ -81,11 +95,16 @@ class PodShardActor(Shell):
             pulls=of_shard(cri, settings, clock),
             files=self._files,
             clock=clock,
-            record=lambda event: self.send_role(SERVER, event),
+            record=self._record,
             unexpected=lambda step, error: self.log.error("step failed", step=step, exc_info=error),
             cgroup_driver=settings.cgroup_driver,
             host=self._facts.now,
+            note=unnoted if isinstance(self.journal, NoJournal) else self.journal.deed,
         )
+
+    def _record(self, event: PodEvent) -> None:
+        self.journal.event(event)
+        self.send_role(SERVER, event)
 
     async def _meet_runtime(self, cri: Cri) -> None:
         """Say why syncs fail for as long as the runtime is away, then learn its name, which container ids begin with.
@@ -120,22 +139,16 @@ class PodShardActor(Shell):
 
     def receive(self, sender: str, messages: list[codec.Message]) -> None:
         """One call of the machine for the whole frame, questions after it."""
-        events: list[heard.Event] = []
         questions: list[Ask] = []
         for message in messages:
             match message:
-                case Desired():
-                    events.append(event_of(message))
                 case Ask():
                     questions.append(message)
                 case Hello():
                     self._tell_all(message.actor)
                 case RuntimeState():
                     self._use_node(message)
-                    events.append(message)
-                case _:
-                    events.append(message)
-        self._turn(events)
+        self._turn(events_of(self.name, messages))
         for question in questions:
             self.send(sender, self._answer(question))
 
@@ -150,12 +163,16 @@ class PodShardActor(Shell):
 
     def _use(self, policy: Policy) -> None:
         self._policy = policy
+        self.journal.use(self.clock(), policy)
         self._machine.use(policy)
 
     def _turn(self, events: list[heard.Event]) -> None:
         late, self._late = self._late, []
         if late or events:
-            for instruction in self._machine.handle(self.clock(), *late, *events):
+            now = self.clock()
+            answer = self._machine.handle(now, *late, *events)
+            self.journal.turn(now, late if self.frame else (*late, *events), self.frame, answer)
+            for instruction in answer:
                 self._do(instruction)
 
     def _do(self, instruction: told.Instruction) -> None:
@@ -227,17 +244,6 @@ def policy_of(settings: Settings, host_ips: tuple[str, ...]) -> Policy:
     )
 
 
-def event_of(desired: Desired) -> heard.Event:
-    """The pod of the message, or why it cannot be read: whatever is wrong with one body is no other's trouble."""
-    try:
-        return heard.Wanted(pod_of(codec.unpack(desired.body)), desired.cause)
-    except PodherdError as error:
-        problem = str(error)
-    except Exception as error:
-        problem = f"its body cannot be read ({type(error).__name__}: {error})"
-    return heard.Unreadable(desired.uid, desired.namespace, desired.name, problem)
-
-
 def status_of(publish: told.Publish) -> StatusChanged:
     """The machine's status as it travels."""
     return StatusChanged(
@@ -249,4 +255,5 @@ def status_of(publish: told.Publish) -> StatusChanged:
         publish.deleting,
         publish.created_at,
         codec.pack(publish.status),
+        publish.sidecars,
     )

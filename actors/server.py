@@ -2,7 +2,7 @@
 
 import asyncio
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from aiohttp import web
 
@@ -15,10 +15,17 @@ from podherd.server.node_pages import NodePages
 from podherd.server.pod_pages import PodPages
 from podherd.server.questions import Questions
 from podherd.server.replies import BusyError, NotFoundError
+from podherd.server.stream_page import StreamPage
+from podherd.server.top_page import TopPage
+from podherd.server.usage import Sample
+from podherd.server.usage_sources import container_samples
 from podherd.wire import codec
 from podherd.wire.control import Answer, Drain, Drained, Hello
 from podherd.wire.routes import NODE, POD_SHARD, SOURCES, role_of
 from podherd.wire.status import PodForgotten, StatusChanged
+
+if TYPE_CHECKING:
+    from podherd.cri.client import Cri
 
 DOUBT_S = 30.0
 """After a shard's restart, this long until pods that it has not spoken of are asked for."""
@@ -41,6 +48,7 @@ class ServerActor(Shell):
         self._drained: set[str] = set()
         self._all_drained = asyncio.Event()
         self._runner: web.AppRunner | None = None
+        self._cri: Cri | None = None
 
     async def start(self) -> None:
         """Say hello and begin to listen."""
@@ -52,6 +60,8 @@ class ServerActor(Shell):
         if self._runner:
             await self._runner.cleanup()
         await super().stop()
+        if self._cri is not None:
+            await self._cri.close()
 
     def receive(self, sender: str, messages: list[codec.Message]) -> None:
         """Tables first; answers, drains and a hello are this actor's own."""
@@ -81,9 +91,23 @@ class ServerActor(Shell):
         settings = self.settings
         return app.build(
             PodPages(self._facts, self._ask_pod, settings.node_name),
-            LogPage(self._facts, self._ask_pod, settings.pod_log_dir, settings.node_name),
+            LogPage(self._facts, self._ask_pod, settings.pod_log_dir, settings.node_name, self.clock),
+            StreamPage(self._facts, self._ask_pod, self._runtime, settings.node_name),
+            TopPage(self._container_samples, self.clock, settings.node_name),
             NodePages(self._facts, self._ask_node, self._drain, self.clock, settings),
         )
+
+    def _runtime(self) -> "Cri":
+        """The runtime's client, made when somebody first wants a command or figures: most servers never need one."""
+        if self._cri is None:
+            from podherd.cri.client import Cri
+
+            settings = self.settings
+            self._cri = Cri(settings.runtime_endpoint, settings.image_endpoint, settings.runtime_request_s)
+        return self._cri
+
+    async def _container_samples(self) -> list[Sample]:
+        return await container_samples(self._runtime())
 
     async def _ask_pod(self, row: StatusChanged) -> dict[str, Any]:
         answer: dict[str, Any] = await self._questions.ask(

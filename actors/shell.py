@@ -10,6 +10,7 @@ import structlog
 
 from podherd.actors.bus import Bus
 from podherd.actors.outbox import Outbox
+from podherd.journal.journal import Journal, NoJournal, opened
 from podherd.model.settings import Settings
 from podherd.wire import codec
 from podherd.wire.control import Hello
@@ -32,6 +33,8 @@ class Shell:
         self.bus = bus
         self.clock = clock
         self.log = structlog.get_logger().bind(actor=name)
+        self.journal: Journal | NoJournal = NoJournal()
+        self.frame = b""
         self._outboxes: dict[str, Outbox] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -44,7 +47,17 @@ class Shell:
     async def deliver(self, frame: bytes) -> None:
         """The one door. Returns when the frame was handled; what it set going may run on."""
         batch = codec.decode(frame)
-        self.receive(batch.sender, batch.messages)
+        self.frame = frame
+        try:
+            self.receive(batch.sender, batch.messages)
+        finally:
+            self.frame = b""
+
+    def keep_journal(self, machine: Any) -> None:
+        """From now on keep what the machine hears and says (`self.frame`: the frame that is being received)."""
+        self.journal = opened(
+            self.settings, self.name, machine, self.clock(), lambda what, why: self.log.warning(what, reason=why)
+        )
 
     def receive(self, sender: str, messages: list[codec.Message]) -> None:
         """Handle messages, synchronously and without waiting for anything."""
@@ -110,3 +123,4 @@ class Shell:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        self.journal.close()

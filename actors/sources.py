@@ -29,6 +29,7 @@ class SourcesActor(Shell):
 
     async def start(self) -> None:
         """Begin to read every configured source."""
+        self.keep_journal(self._machine)
         await super().start()
         self._feed(Started())
         for what, work in self._readers():
@@ -56,7 +57,10 @@ class SourcesActor(Shell):
                     self._feed(ServerStarted())
 
     def _feed(self, event: Event) -> None:
-        for told in self._machine.handle(self.clock(), event):
+        now = self.clock()
+        answer = self._machine.handle(now, event)
+        self.journal.turn(now, (event,), b"", answer)
+        for told in answer:
             self._perform(told)
 
     def _perform(self, told: Instruction) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -87,6 +88,28 @@ async def test_a_view_holds_what_the_runtime_tells(herd: Herd, pleg: PlegActor, 
     assert (container.id, container.sandbox_id, container.image) == (ident, box.id, "docker.io/library/img:1")
     assert box.ready
     assert box.ips
+
+
+async def test_a_view_of_what_ended_holds_its_last_words(herd: Herd, pleg: PlegActor, cri: Cri, tmp_path: Path) -> None:
+    said = tmp_path / "said"
+    said.write_text("no beans")
+    labels = {keys.POD_NAME: "web", keys.POD_NAMESPACE: "ns", keys.POD_UID: "uid-web"}
+    sandbox = pb.PodSandboxConfig(
+        metadata=pb.PodSandboxMetadata(name="web", uid="uid-web", namespace="ns"), labels=labels
+    )
+    box = await cri.run_sandbox(sandbox)
+    config = pb.ContainerConfig(
+        metadata=pb.ContainerMetadata(name="main"),
+        image=pb.ImageSpec(image="img:1"),
+        labels=labels,
+        annotations={keys.CONTAINER_TERMINATION_MESSAGE_PATH: "/said", "hollow.podherd.io/exit-code": "3"},
+        mounts=[pb.Mount(container_path="/said", host_path=str(said))],
+    )
+    await cri.start_container(await cri.create_container(box, config, sandbox))
+    await pleg.start()
+    await until(lambda: states(herd, "web") == ["exited"])
+    (container,) = seen(herd, "web")[-1].containers
+    assert (container.exit_code, container.message) == (3, "no beans")
 
 
 async def test_an_exit_is_told_by_the_events_before_the_next_relist(

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from cri_api.v1 import api_pb2 as pb
 from tests.kit.hollow import Hollow, own_hollow
+from tests.kit.waiting import until
 
 from podherd.actors import pod_shard
 from podherd.actors.local_bus import LocalBus
@@ -17,10 +18,11 @@ from podherd.actors.pod_shard import PodShardActor
 from podherd.cri.client import Cri
 from podherd.cri.convert.observed import observed
 from podherd.errors import CriError, RuntimeRefusedError
+from podherd.journal.inputs import wanted_of
 from podherd.machines.pod import advance
 from podherd.machines.pod import instructions as told
 from podherd.machines.pod.events import Unreadable
-from podherd.model.keys import POD_NAME, POD_NAMESPACE, POD_UID
+from podherd.model.keys import POD_NAME, POD_NAMESPACE, POD_UID, shard_of
 from podherd.model.settings import Settings
 from podherd.wire import codec
 from podherd.wire.control import Answer, Ask, Drain, Drained, Hello
@@ -330,7 +332,7 @@ async def test_a_question_that_makes_no_sense_is_answered_too(herd: Herd) -> Non
 
 @pytest.mark.parametrize("body", [None, [], {"metadata": None}, {"metadata": {"uid": "u"}, "spec": {"containers": 5}}])
 def test_a_body_of_any_shape_is_a_pod_that_cannot_be_read(body: Any) -> None:
-    event = pod_shard.event_of(Desired("u", "shop", "odd", "file", codec.pack(body), "test"))
+    event = wanted_of(Desired("u", "shop", "odd", "file", codec.pack(body), "test"))
     assert isinstance(event, Unreadable)
 
 
@@ -421,3 +423,23 @@ async def test_removing_a_pod_while_its_sandbox_hangs_cancels_the_start(runtime:
     await herd.until_phases()
     await herd.end()
     await herd.cri.close()
+
+
+async def test_directories_left_behind_go_unless_somebody_wants_their_pod(runtime: Hollow, tmp_path: Path) -> None:
+    herd = Herd(runtime, tmp_path)
+    index = int(SHARD.rpartition("-")[2])
+    names = [name for n in range(20) if shard_of("shop", name := f"old-{n}", herd.settings.shards) == index][:2]
+    for name in names:
+        (herd.settings.pod_dir(f"u-{name}") / "volumes").mkdir(parents=True)
+        herd.settings.pod_log_dir("shop", name, f"u-{name}").mkdir(parents=True)
+    lost = herd.settings.pod_dir("u-lost") / "volumes"
+    lost.mkdir(parents=True)
+    wanted, unwanted = names
+    await herd.begin()
+    await herd.want(body_of(f"u-{wanted}", wanted))
+    await herd.until_phases(**{f"u-{wanted}": "Running"})
+    await until(lambda: not herd.settings.pod_dir(f"u-{unwanted}").exists())
+    await until(lambda: not herd.settings.pod_log_dir("shop", unwanted, f"u-{unwanted}").exists())
+    assert herd.settings.pod_dir(f"u-{wanted}").exists()
+    assert lost.exists()
+    await herd.end()

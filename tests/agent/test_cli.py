@@ -188,6 +188,61 @@ def test_logs_passes_the_words_on_and_prints_bytes_as_they_are(agent: FakeAgent,
     assert agent.asked == [("/v1/log", query)]
 
 
+def test_logs_times_and_limits_are_asked_for(agent: FakeAgent, podherd: Podherd) -> None:
+    agent.say("/v1/log", b"")
+    root = ("--root-dir", agent.root_dir)
+    podherd("logs", "web", "--timestamps", "--since", "1m30.2s", "--limit-bytes", "10", *root)
+    podherd("logs", "web", "--since-time", "2026-01-02T03:04:05Z", *root)
+    assert [query for _, query in agent.asked] == [
+        {"pod": "web", "timestamps": "1", "sinceSeconds": "91", "limitBytes": "10"},
+        {"pod": "web", "sinceTime": "2026-01-02T03:04:05Z"},
+    ]
+    assert podherd("logs", "web", "--since", "soon", *root)[0] == 2
+
+
+def test_describe_shows_every_kind_of_container(agent: FakeAgent, podherd: Podherd) -> None:
+    kinds = {
+        "initContainers": [{"name": "first", "image": "i"}, {"name": "side", "image": "i", "restartPolicy": "Always"}],
+        "containers": [{"name": "app", "image": "i"}],
+        "ephemeralContainers": [{"name": "debug", "image": "i", "targetContainerName": "app"}],
+    }
+    waiting = {"state": {"waiting": {"reason": "CrashLoopBackOff"}}, "restartCount": 3}
+    status = {"phase": "Pending", "initContainerStatuses": [{"name": "first", **waiting}]}
+    agent.say("/v1/pod", {"pod": {**POD, "spec": kinds, "status": status}, "row": a_row(), "events": []})
+    _, out, _ = podherd("describe", "pod", "web", "--root-dir", agent.root_dir)
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    order = [
+        "Init Containers:", "first:", "Reason: CrashLoopBackOff", "Restart Count: 3", "side:", "Restart Policy: Always",
+        "Containers:", "app:", "Ephemeral Containers:", "debug:", "Target: app",
+    ]  # fmt: skip
+    at = -1
+    for line in order:
+        at = lines.index(line, at + 1)
+
+
+@pytest.mark.parametrize(
+    ("source", "cause", "said"),
+    [
+        ("file", "file /m/my pods/web.yaml changed", "comes from /m/my pods/web.yaml"),
+        ("file", "", "comes from a file of the manifest directory"),
+        ("http", "http https://host/pods changed", "comes from https://host/pods"),
+        ("api", "", "comes from the API server"),
+        ("", "", "no source is known to want it"),
+    ],
+)
+def test_delete_names_whose_the_pod_is(agent: FakeAgent, podherd: Podherd, source: str, cause: str, said: str) -> None:
+    row = {**a_row(), "source": source}
+    agent.say("/v1/pod", {"pod": POD, "row": row, "events": [], "cause": cause})
+    code, out, err = podherd("delete", "pod", "web", "--root-dir", agent.root_dir)
+    assert (code, out, said in err, "next:" in err) == (1, "", True, True), err
+
+
+def test_a_pod_on_its_way_out_needs_no_deletion(agent: FakeAgent, podherd: Podherd) -> None:
+    agent.say("/v1/pod", {"pod": POD, "row": {**a_row(), "deleting": True}, "events": []})
+    code, _, err = podherd("delete", "pod", "web", "--root-dir", agent.root_dir)
+    assert (code, "is being stopped already" in err) == (1, True)
+
+
 def test_tail_zero_is_asked_for_and_minus_one_is_all(agent: FakeAgent, podherd: Podherd) -> None:
     agent.say("/v1/log", b"")
     podherd("logs", "web", "--tail", "0", "--root-dir", agent.root_dir)
@@ -268,7 +323,7 @@ def test_a_wrong_choice_names_the_right_ones_and_no_library(podherd: Podherd, wo
 
 
 def test_usage_lines_name_each_argument_once(podherd: Podherd) -> None:
-    assert "describe [OPTIONS] {pod} {NAME}" in podherd("describe", "--help")[1]
+    assert "describe [OPTIONS] {pod} {POD}" in podherd("describe", "--help")[1]
     assert podherd("hollow", "--help")[1].startswith("usage: podherd hollow ")
 
 

@@ -198,7 +198,8 @@ def test_a_drain_is_ordered_until_a_life_has_done_it(agent: Callable[..., Agent]
     one.says("running")
     one.signal()
     one.says("draining")
-    (one.root / "allow").write_text(fate)
+    (one.root / "allow.new").write_text(fate)
+    (one.root / "allow.new").rename(one.root / "allow")
     assert one.process.wait(20) == 0
     assert (one.root / "orders").read_text() == "drain\n" * lives
     assert one.said.splitlines()[-1] == "stopped"

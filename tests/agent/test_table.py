@@ -20,10 +20,10 @@ def container(state: str, reason: str = "", *, ready: bool = False, restarts: in
 
 
 def row(*containers: dict[str, Any], phase: str = "Running", deleting: bool = False, init: list[Any] | None = None,
-        conditions: tuple[str, ...] = (), **status: Any) -> dict[str, Any]:  # fmt: skip
+        conditions: tuple[str, ...] = (), sidecars: tuple[str, ...] = (), **status: Any) -> dict[str, Any]:  # fmt: skip
     return {
         "uid": "u", "namespace": "default", "name": "web", "source": "file", "phase": phase, "deleting": deleting,
-        "createdAt": NOW - 300,
+        "createdAt": NOW - 300, "sidecars": sidecars,
         "status": {
             "phase": phase, "containerStatuses": list(containers), "initContainerStatuses": init or [],
             "conditions": [{"type": kind, "status": "True"} for kind in conditions], **status,
@@ -32,6 +32,7 @@ def row(*containers: dict[str, Any], phase: str = "Running", deleting: bool = Fa
 
 
 RUNNING = container("running", ready=True)
+SIDECAR = container("running", ready=True, started=True, restarts=2, name="s")
 READY = ("Initialized", "Ready")
 
 
@@ -70,8 +71,20 @@ READY = ("Initialized", "Ready")
          "0/1", "Init:ExitCode:2", "0"),
         (row(RUNNING, init=[container("terminated", "Completed", restarts=2)], conditions=READY),
          "1/1", "Running", "0"),
-        (row(RUNNING, init=[container("running", ready=True, started=True, restarts=2)], conditions=READY),
-         "2/2", "Running", "2"),
+        (row(RUNNING, init=[SIDECAR], conditions=READY, sidecars=("s",)), "2/2", "Running", "2"),
+        (row(container("waiting", "PodInitializing"), init=[SIDECAR, container("running", name="b")], phase="Pending",
+             sidecars=("s",)), "1/2", "Init:1/2", "2"),
+        (row(container("waiting", "PodInitializing"), init=[container("running", name="s")], phase="Pending",
+             sidecars=("s",)), "0/2", "Init:0/1", "0"),
+        (row(RUNNING, init=[container("waiting", "CrashLoopBackOff", name="s", restarts=3)], conditions=READY,
+             sidecars=("s",)), "1/2", "Init:CrashLoopBackOff", "3"),
+        (row(container("waiting", "PodInitializing"), phase="Pending", sidecars=("s",),
+             init=[container("waiting", "CrashLoopBackOff", name="s", restarts=3)]), "0/2", "Init:CrashLoopBackOff",
+         "3"),
+        (row(container("terminated", "Completed"), init=[container("terminated", "Completed", name="s")],
+             phase="Succeeded", conditions=("Initialized",), sidecars=("s",)), "0/2", "Completed", "0"),
+        (row(container("waiting", "ErrImagePull"), init=[container("terminated", "Completed")], phase="Pending"),
+         "0/1", "ErrImagePull", "0"),
         (row(container("running", ready=True, restarts=3, last_end="1970-01-12T13:45:10Z")),
          "1/1", "Running", "3 (90s ago)"),
     ],

@@ -27,17 +27,28 @@ settings = Settings(node_name="n1", root_dir=root, runtime_endpoint="hollow", ma
                     pod_logs_dir=root / "logs", drain_on_exit=sys.argv[2] == "drain")
 sys.exit(parent.run(settings, lambda line: print(line, flush=True)))
 """
-WORKER_WITH_CHILD = """
+WORKER_WITH_FAMILY = """
 import subprocess, sys
-if any(word.endswith("default_worker.py") for word in sys.orig_argv):
-    subprocess.Popen(["sleep", "900"], start_new_session=True)
+names = [word.rpartition("/")[2] for word in sys.orig_argv]
+if "default_worker.py" in names and "worker_entry.py" not in names:
+    subprocess.Popen(["sh", "-c", "S='sleep 900 0.{tag}'; $S & setsid $S & setsid env -i $S & exec $S"])
 """
-"""As sitecustomize: every actor's process has a child in a session of its own (case TERM-3)."""
+"""As sitecustomize: every actor's process has a child, and by that three grandchildren: one like itself, one in a
+session of its own, and one of these without any environment (case TERM-3)."""
+FAMILY = 4
 
 
 def say(line: str) -> None:
     """A figure for people (`pytest -s`), never judged."""
     sys.stdout.write(f"{line}\n")
+
+
+def _command_line(pid: int) -> bytes:
+    """Empty for one that is gone or a zombie."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 class Agent:
@@ -47,11 +58,14 @@ class Agent:
         self.root = root
         self.manifests = root / "manifests"
         self.manifests.mkdir(parents=True, exist_ok=True)
+        self._tag = f"{os.getpid()}{time.monotonic_ns()}"
         environment = dict(os.environ)
         if children:
             (root / "site").mkdir()
-            (root / "site" / "sitecustomize.py").write_text(WORKER_WITH_CHILD)
-            environment["PYTHONPATH"] = str(root / "site")
+            (root / "site" / "sitecustomize.py").write_text(WORKER_WITH_FAMILY.format(tag=self._tag))
+            environment["PYTHONPATH"] = os.pathsep.join(
+                [str(root / "site"), *filter(None, [os.environ.get("PYTHONPATH")])]
+            )
         self.out = root / "out"
         with self.out.open("ab") as out:
             self.process = subprocess.Popen(
@@ -74,7 +88,12 @@ class Agent:
         """Every living process of any life of this agent's Ray, the actors' children too."""
         mark = f"{self.process.pid}-"
         found = {pid for pid in procs.all_pids() if procs.environment_value(pid, MARKER).startswith(mark)}
-        return {pid for pid in found if not procs.is_dead(pid)}
+        return {pid for pid in found if not procs.is_dead(pid)} | self.children()
+
+    def children(self) -> set[int]:
+        """Every living process that an actor, alive or dead, has started."""
+        ending = f"0.{self._tag}\0".encode()
+        return {pid for pid in procs.all_pids() if _command_line(pid).endswith(ending)}
 
     def wait(self, what: str, done: Callable[[], Any], seconds: float = 60.0) -> float:
         """Wait for a condition; how long it took."""
@@ -134,6 +153,12 @@ class Agent:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
+
+
+@pytest.fixture
+def family() -> int:
+    """So many processes has each actor of an agent with children started, itself not counted."""
+    return FAMILY
 
 
 @pytest.fixture(name="say")

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -64,41 +63,6 @@ def test_ray_is_built_again_after_the_death_of_raylet_gcs_and_driver(start: Star
 def _parent_of(pid: int) -> int:
     with open(f"/proc/{pid}/stat") as stat:
         return int(stat.read().rpartition(")")[2].split()[1])
-
-
-@pytest.mark.timeout(600)
-def test_no_orphan_outlives_fifty_deaths_of_actors(start: Start, say: Say) -> None:
-    """Case TERM-3: every actor has a child in a session of its own; Ray kills children only on a graceful exit."""
-    agent = start(children=True)
-    agent.serves("first", 60)
-    before = agent.containers()
-    count = len(agent.tree())
-    kills, begin = 0, time.monotonic()
-    while kills < 50:
-        old = agent.pids()
-        victims = [old[name] for name in agent.actors()][kills % 2 :: 2]
-        children = {pid for pid in procs.tree(victims) if pid not in victims}
-        assert len(children) >= len(victims)
-        for pid in victims:
-            kill(pid)
-        kills += len(victims)
-        agent.wait("the orphans' end", lambda left=children: all(procs.is_dead(pid) for pid in left), 15)
-        agent.wait("actors anew", lambda gone=victims: agent.complete() and not set(gone) & set(agent.pids().values()))
-    say(f"{kills} kills in {time.monotonic() - begin:.1f} s")
-    agent.wait("as many processes as before", lambda: len(agent.tree()) == count, 20)
-    agent.serves("last", 60)
-    assert {name: agent.containers()[name] for name in before} == before
-    agent.stop()
-    assert agent.process.returncode == 0
-    assert agent.tree() == set()
-
-
-@pytest.mark.timeout(300)
-def test_nothing_is_left_when_the_parent_is_killed(start: Start, say: Say) -> None:
-    agent = start(children=True)
-    assert len(agent.tree()) > 10
-    kill(agent.process.pid)
-    say(f"all gone after {agent.wait('the end of all', lambda: not agent.tree(), 15):.2f} s")
 
 
 @pytest.mark.timeout(300)

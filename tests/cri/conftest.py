@@ -24,7 +24,7 @@ def container_of(
     pod: Pod, host: Host = HOST, node: Settings | None = None, index: int = 0, **more: Any
 ) -> pb.ContainerConfig:
     """The CRI config of one container of the pod, attempt 0."""
-    every = (*pod.containers, *pod.init_containers)
+    every = (*pod.containers, *pod.init_containers, *pod.ephemeral_containers)
     more = {"host": host, "attempt": 0, "image_ref": "sha256:1", **more}
     return container_config(pod, every[index], settings=node or settings(), **more)
 

@@ -97,7 +97,8 @@ def test_too_many_or_too_long_search_paths_are_cut_with_a_warning(searches, kept
         ({"subdomain": "sub", "setHostnameAsFQDN": True}, "web.sub.prod.svc.cluster.local"),
         ({"subdomain": "sub"}, "web"),
         ({"setHostnameAsFQDN": True}, "web"),
-        ({"hostnameOverride": "over.ride", "hostname": "own"}, "over.ride"),
+        ({"hostnameOverride": "over.ride", "hostname": "own", "subdomain": "sub"}, "over.ride"),
+        ({"hostnameOverride": "o" * 64}, "o" * 63),
     ],
 )
 def test_hostname_rules(spec, hostname):

@@ -1,5 +1,7 @@
 """Environment, command and args (kubelet behaviour, section 3.12; case SPEC-1)."""
 
+from dataclasses import replace
+
 import pytest
 from tests.cri.conftest import HOST, container_of
 from tests.kit.pods import pod, pod_with
@@ -73,17 +75,89 @@ def test_fields_of_the_pod_become_variables(path, value):
         ({"resource": "requests.ephemeral-storage"}, "0"),
         ({"resource": "limits.cpu", "containerName": "bare"}, "4"),
         ({"resource": "limits.memory", "containerName": "bare"}, str(HOST.memory_bytes)),
+        ({"resource": "limits.ephemeral-storage", "divisor": "1Gi"}, "50"),
+        ({"resource": "requests.memory", "divisor": "1M"}, "68"),
+        ({"resource": "limits.hugepages-2Mi", "divisor": "1Mi"}, "4"),
+        ({"resource": "requests.hugepages-2Mi"}, str(4 << 20)),
+        ({"resource": "limits.hugepages-1Gi"}, "0"),
+        ({"resource": "requests.cpu", "containerName": "first"}, "1"),
     ],
 )
 def test_resources_become_variables_rounded_up(reference, value):
     own = {
         "name": "app",
         "image": "a:1",
-        "resources": {"limits": {"cpu": "1500m", "memory": "64Mi"}, "requests": {"cpu": "250m"}},
+        "resources": {
+            "limits": {"cpu": "1500m", "memory": "64Mi", "hugepages-2Mi": "4Mi"},
+            "requests": {"cpu": "250m"},
+        },
         "env": [{"name": "V", "valueFrom": {"resourceFieldRef": reference}}],
     }
-    made = pod({"containers": [own, {"name": "bare", "image": "a:1"}]})
-    assert _env(container_of(made)) == [("V", value)]
+    first = {"name": "first", "image": "a:1", "resources": {"requests": {"cpu": "1m"}}}
+    made = pod({"containers": [own, {"name": "bare", "image": "a:1"}], "initContainers": [first]})
+    host = replace(HOST, storage_bytes=(49 << 30) + 1)
+    assert _env(container_of(made, host=host)) == [("V", value)]
+
+
+@pytest.mark.parametrize(
+    ("resource", "value"),
+    [("limits.cpu", "2"), ("limits.memory", str(1 << 20)), ("requests.cpu", "0"), ("limits.hugepages-2Mi", "0")],
+)
+def test_a_limit_that_a_container_lacks_is_the_pods(resource, value):
+    env = [{"name": "V", "valueFrom": {"resourceFieldRef": {"resource": resource}}}]
+    whole = {"limits": {"cpu": "2", "memory": "1Mi", "hugepages-2Mi": "2Mi"}}
+    assert _env(container_of(pod_with({"resources": whole}, env=env))) == [("V", value)]
+
+
+def _from_file(name, key, **more):
+    reference = {"volumeName": "v", "path": "a.env", "key": key, **more}
+    return {"name": name, "valueFrom": {"fileKeyRef": reference}}
+
+
+def test_variables_out_of_a_file_stand_in_order_and_can_be_referred_to():
+    asked = []
+
+    def read(volume, path):
+        asked.append((volume, path))
+        return b"A='x $(B)'\n"
+
+    env = [
+        {"name": "C", "value": "old"},
+        _from_file("A", "A"),
+        {"name": "B", "value": "<$(A)>"},
+        _from_file("C", "NO", optional=True),
+        _from_file("D", "NO", optional=True),
+    ]
+    config = container_of(pod_with(env=env), read_file=read)
+    assert _env(config) == [("C", "old"), ("A", "x $(B)"), ("B", "<x $(B)>")]
+    assert set(asked) == {("v", "a.env")}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (b"B='x'\n", 'environment variable key "A" not found in file "a.env"'),
+        (b"A=''\n", 'environment variable key "A" not found in file "a.env"'),
+        (b"A=x\n", "couldn't parse env file: a.env: line 1: value must be enclosed in single quotes"),
+        (b"\xff", "couldn't parse env file: a.env: 'utf-8' codec"),
+        (None, "couldn't parse env file: a.env: No such file"),
+    ],
+)
+def test_a_variable_that_its_file_does_not_give_is_a_config_error(text, words):
+    def read(_volume, _path):
+        if text is None:
+            raise FileNotFoundError(2, "No such file")
+        return text
+
+    with pytest.raises(ContainerConfigError) as refused:
+        container_of(pod_with(env=[_from_file("A", "A")]), read_file=read)
+    assert str(refused.value).startswith("env A of container app: ")
+    assert words in refused.value.reason
+
+
+def test_a_file_of_a_volume_that_nobody_made_ready_is_a_config_error():
+    with pytest.raises(ContainerConfigError, match='cannot find the volume "v" referenced by FileKeyRef'):
+        container_of(pod_with(env=[_from_file("A", "A")]))
 
 
 @pytest.mark.parametrize(

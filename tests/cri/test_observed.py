@@ -78,6 +78,19 @@ def test_a_container_with_all_its_facts():
 
 
 @pytest.mark.parametrize(
+    ("user", "seen"),
+    [
+        (None, ()),
+        (pb.ContainerUser(), (0, 0)),
+        (pb.ContainerUser(linux=pb.LinuxContainerUser(uid=7, gid=8, supplemental_groups=[8, 9])), (7, 8, 8, 9)),
+    ],
+)
+def test_who_a_container_runs_as_where_the_runtime_tells(user, seen):
+    status = _container("c", user=user)
+    assert observed("u", "ns", "web", 0.0, [], [("s", status)]).containers[0].user == seen
+
+
+@pytest.mark.parametrize(
     ("state", "name"),
     [
         (pb.CONTAINER_CREATED, "created"),

@@ -82,18 +82,54 @@ def test_a_pod_level_limit_stands_in_for_a_missing_one():
     assert (resources.cpu_quota, resources.memory_limit_in_bytes) == (100_000, 1 << 30)
 
 
+@pytest.mark.parametrize(
+    ("own", "whole", "quota_us", "memory", "shares"),
+    [
+        ({"limits": {"cpu": "0", "memory": "0"}}, {"cpu": "2", "memory": "1Gi"}, 200_000, 1 << 30, 2),
+        ({}, {"cpu": "2"}, 200_000, 0, 2048),
+        ({"limits": {"memory": "1Mi"}}, {"cpu": "2", "memory": "1Gi"}, 200_000, 1 << 20, 2048),
+        ({"requests": {"cpu": "1"}}, {"cpu": "2"}, 200_000, 0, 1024),
+    ],
+)
+def test_what_a_container_does_not_limit_the_pod_limits(own, whole, quota_us, memory, shares):
+    resources = _linux(pod_with({"resources": {"limits": whole}}, resources=own))
+    assert (resources.cpu_quota, resources.memory_limit_in_bytes, resources.cpu_shares) == (quota_us, memory, shares)
+
+
+def test_huge_pages_of_the_pod_and_then_of_the_container():
+    host = replace(HOST, hugepage_sizes=("64KB", "2MB", "1GB"))
+    whole = {"limits": {"cpu": "1", "hugepages-2Mi": "8Mi", "hugepages-64Ki": "128Ki", "hugepages-32Mi": "32Mi"}}
+    made = pod_with({"resources": whole}, resources={"limits": {"hugepages-2Mi": "4Mi"}})
+    limits = {each.page_size: each.limit for each in _linux(made, host=host).hugepage_limits}
+    assert limits == {"64KB": 128 << 10, "2MB": 4 << 20, "1GB": 0}
+
+
 def test_huge_pages_are_listed_for_every_size_of_the_node():
     host = replace(HOST, hugepage_sizes=("2MB", "1GB"))
     limits = _linux(_with(limits={"hugepages-2Mi": "4Mi", "cpu": "1", "memory": "1Gi"}), host=host).hugepage_limits
     assert {each.page_size: each.limit for each in limits} == {"2MB": 4 << 20, "1GB": 0}
 
 
-def test_unified_hierarchy_gets_group_kill_and_no_swap():
-    assert dict(_linux(pod_with(), host=replace(HOST, cgroup_v2=True)).unified) == {
-        "memory.oom.group": "1",
-        "memory.swap.max": "0",
-    }
-    assert not _linux(pod_with()).unified
+@pytest.mark.parametrize(
+    ("swap", "single", "unified"),
+    [
+        (True, False, {"memory.oom.group": "1", "memory.swap.max": "0"}),
+        (False, False, {"memory.oom.group": "1"}),
+        (True, True, {"memory.swap.max": "0"}),
+    ],
+)
+def test_unified_hierarchy_gets_group_kill_and_no_swap(swap, single, unified):
+    host = replace(HOST, cgroup_v2=True, swap=swap)
+    resources = _linux(_with(limits={"memory": "1Gi"}), host=host, node=settings(single_process_oom_kill=single))
+    assert dict(resources.unified) == unified
+    assert resources.memory_swap_limit_in_bytes == 0
+
+
+@pytest.mark.parametrize(("swap", "limit"), [(True, 1 << 30), (False, 0)])
+def test_on_v1_memory_and_swap_together_get_the_memory_limit(swap, limit):
+    resources = _linux(_with(limits={"memory": "1Gi"}), host=replace(HOST, swap=swap))
+    assert resources.memory_swap_limit_in_bytes == limit
+    assert not resources.unified
 
 
 FULL = {"cpu": "1", "memory": "1Gi"}
@@ -121,6 +157,33 @@ def test_a_sidecar_is_killed_no_sooner_than_the_smallest_regular_container():
     memory = {"name": "app", "image": "a:1", "resources": {"requests": {"memory": "2Gi"}}}
     sidecar = {"name": "side", "image": "a:1", "restartPolicy": "Always"}
     made = pod({"containers": [memory], "initContainers": [sidecar]})
+    assert _linux(made, index=1).oom_score_adj == _linux(made).oom_score_adj == 750
+
+
+@pytest.mark.parametrize(
+    ("containers", "pod_memory", "scores"),
+    [
+        (["1Gi", "0"], "4Gi", [1000 - 125 - 187, 1000 - 187]),
+        (["1Gi", "1Gi"], "2Gi", [875, 875]),
+        (["0"], "8Gi", [3]),
+    ],
+)
+def test_memory_of_the_pod_that_no_container_asks_for_is_divided_among_them(containers, pod_memory, scores):
+    made = pod({
+        "containers": [
+            {"name": f"c{n}", "image": "a:1", "resources": {"requests": {"memory": size}}}
+            for n, size in enumerate(containers)
+        ],
+        "resources": {"requests": {"memory": pod_memory}},
+    })  # fmt: skip
+    found = [_linux(made, index=index).oom_score_adj for index in range(len(containers))]
+    assert found == pytest.approx(scores, abs=1)
+
+
+def test_a_sidecar_of_a_pod_with_resources_of_its_own_gets_its_part_too():
+    memory = {"name": "app", "image": "a:1", "resources": {"requests": {"memory": "1Gi"}}}
+    sidecar = {"name": "side", "image": "a:1", "restartPolicy": "Always"}
+    made = pod({"containers": [memory], "initContainers": [sidecar], "resources": {"requests": {"memory": "3Gi"}}})
     assert _linux(made, index=1).oom_score_adj == _linux(made).oom_score_adj == 750
 
 

@@ -7,6 +7,7 @@ from cri_api.v1 import api_pb2 as pb
 from tests.cri.conftest import HOST, container_of, sandbox_of, settings
 from tests.kit.pods import pod, pod_with
 
+from podherd.cri.convert.security import check_strict_groups
 from podherd.errors import ContainerConfigError
 
 
@@ -33,9 +34,36 @@ def test_namespaces_are_the_same_for_sandbox_and_container(spec, network, pid, i
         assert (options.network, options.pid, options.ipc) == (network, pid, ipc)
 
 
-def test_user_namespaces_are_refused_not_ignored():
-    with pytest.raises(ContainerConfigError, match="hostUsers"):
-        sandbox_of(pod({"hostUsers": False}))
+EPHEMERAL = {"name": "debug", "image": "a:1", "targetContainerName": "app"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "pid", "target"),
+    [
+        ({}, pb.TARGET, "c1"),
+        ({"shareProcessNamespace": True}, pb.POD, ""),
+        ({"hostPID": True}, pb.NODE, ""),
+    ],
+)
+def test_an_ephemeral_container_sees_its_targets_processes_unless_it_sees_all_anyway(spec, pid, target):
+    made = pod({**spec, "ephemeralContainers": [EPHEMERAL]})
+    options = _security(made, index=1, target_id="c1").namespace_options
+    assert (options.pid, options.target_id) == (pid, target)
+
+
+def test_a_target_that_does_not_run_is_a_config_error_and_no_target_is_none():
+    made = pod({"ephemeralContainers": [EPHEMERAL, {"name": "free", "image": "a:1"}]})
+    with pytest.raises(ContainerConfigError, match='unable to find target container "app" in pod prod/web'):
+        container_of(made, index=1)
+    assert _security(made, index=2, target_id="c1").namespace_options.pid == pb.CONTAINER
+    assert _security(made, target_id="c1").namespace_options.pid == pb.CONTAINER
+
+
+@pytest.mark.parametrize("field", ["initContainers", "ephemeralContainers"])
+def test_the_sandbox_is_privileged_when_any_container_of_any_kind_is(field):
+    other = {"name": "x", "image": "a:1", "securityContext": {"privileged": True}}
+    assert sandbox_of(pod({field: [other]})).linux.security_context.privileged
+    assert not sandbox_of(pod({field: [{"name": "x", "image": "a:1"}]})).linux.security_context.privileged
 
 
 @pytest.mark.parametrize(
@@ -172,12 +200,35 @@ def test_proc_is_masked_unless_unmasked():
     assert not bare.readonly_paths
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("kernel.msgmax", '"kernel.msgmax" not allowlisted'),
+        ("net.ipv4.tcp_rmem", '"net.ipv4.tcp_rmem" not allowlisted'),
+    ],
+)
+def test_a_sysctl_that_pods_may_not_set_here_is_refused_with_reason_and_mend(name, words):
+    made = pod({"securityContext": {"sysctls": [{"name": name, "value": "1"}]}})
+    with pytest.raises(ContainerConfigError, match=f"SysctlForbidden: forbidden sysctl: {words}") as refused:
+        sandbox_of(made)
+    assert "allowedUnsafeSysctls" in refused.value.mend
+    node = settings(allowed_unsafe_sysctls=("kernel.msg*",))
+    host = replace(HOST, kernel=(6, 1))
+    assert dict(sandbox_of(made, node=node, host=host).linux.sysctls) == {name: "1"}
+
+
+def test_strict_groups_need_a_runtime_that_knows_them():
+    with pytest.raises(ContainerConfigError, match="SupplementalGroupsPolicy=Strict is not supported in this node"):
+        check_strict_groups(pb.RuntimeFeatures())
+    check_strict_groups(pb.RuntimeFeatures(supplemental_groups_policy=True))
+
+
 def test_sysctls_have_dots_also_where_slashes_were_written():
     sysctls = [
         {"name": "kernel.shm_rmid_forced", "value": "1"},
         {"name": "net/ipv4/conf/eth0.7/forwarding", "value": "1"},
     ]
     made = pod({"securityContext": {"sysctls": sysctls, "runAsUser": 4, "runAsGroup": 5}})
-    linux = sandbox_of(made).linux
+    linux = sandbox_of(made, node=settings(allowed_unsafe_sysctls=("net.*",))).linux
     assert dict(linux.sysctls) == {"kernel.shm_rmid_forced": "1", "net.ipv4.conf.eth0/7.forwarding": "1"}
     assert (linux.security_context.run_as_user.value, linux.security_context.run_as_group.value) == (4, 5)

@@ -86,8 +86,8 @@ async def test_a_short_id_and_a_verbose_status(served: Served) -> None:
     assert sandbox_id in info
 
 
-@pytest.mark.parametrize("method", ["Exec", "Attach", "PortForward"])
-async def test_streaming_calls_are_unimplemented(served: Served, method: str) -> None:
+@pytest.mark.parametrize("method", ["PortForward", "CheckpointContainer"])
+async def test_what_needs_a_process_is_unimplemented(served: Served, method: str) -> None:
     request = getattr(api, f"{method}Request")()
     code, text = await _code(getattr(served.runtime, method)(request))
     assert code == "UNIMPLEMENTED"

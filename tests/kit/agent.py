@@ -22,13 +22,14 @@ STOP_S = 30
 
 
 class Agent:
-    """A started agent. `root` holds everything it writes; `manifests` is what it watches."""
+    """A started agent. `root` holds everything it writes; `manifests` is watched, `extra` goes to its config."""
 
-    def __init__(self, root: Path, endpoint: str) -> None:
+    def __init__(self, root: Path, endpoint: str, extra: str = "") -> None:
         self.root = root
         self.manifests = root / "manifests"
         self.manifests.mkdir(exist_ok=True)
         self._endpoint = endpoint
+        self._extra = extra
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self, *flags: str) -> None:
@@ -36,7 +37,7 @@ class Agent:
         if self._process is not None:
             self._process.wait(STOP_S)
         config = self.root / "config.yaml"
-        config.write_text(CONFIG.format(logs=self.root / "logs" / "pods"))
+        config.write_text(CONFIG.format(logs=self.root / "logs" / "pods") + self._extra)
         command = [
             sys.executable, "-m", "podherd.agent.cli", "run", "--no-watch", "--config", str(config),
             "--root-dir", str(self.root / "agent"), "--manifests", str(self.manifests),

@@ -49,6 +49,7 @@ def test_the_container_itself():
     [
         ({"restartPolicy": "Never"}, {"restartPolicy": "Never"}),
         ({"terminationGracePeriodSeconds": 0}, {"terminationGracePeriodSeconds": 0}),
+        ({"terminationGracePeriodSeconds": -1}, {"terminationGracePeriodSeconds": 1}),
         ({"enableServiceLinks": False}, {"enableServiceLinks": False}),
         ({"securityContext": {"runAsUser": 0}}, {"securityContext": {"runAsUser": 0}}),
         ({"dnsPolicy": ""}, {"dnsPolicy": "ClusterFirst"}),
@@ -82,6 +83,31 @@ def test_ports_are_tcp_and_on_the_hosts_network_they_are_host_ports():
 def test_a_missing_request_is_the_limit_and_numbers_become_quantities():
     resources = _container(resources={"limits": {"cpu": 0.5, "memory": 1024}, "requests": {"cpu": "10m"}})["resources"]
     assert resources == {"limits": {"cpu": "0.5", "memory": "1024"}, "requests": {"cpu": "10m", "memory": "1024"}}
+
+
+CONTAINER = {"resources": {"limits": {"cpu": "500m", "hugepages-2Mi": "2Mi"}, "requests": {"memory": "1Gi"}}}
+
+
+@pytest.mark.parametrize(
+    ("container", "given", "whole"),
+    [
+        ({}, {}, {}),
+        ({}, {"limits": {"cpu": 2}}, {"limits": {"cpu": "2"}, "requests": {"cpu": "2"}}),
+        ({}, {"requests": {"cpu": 0.5}}, {"requests": {"cpu": "0.5"}}),
+        (
+            CONTAINER,
+            {"limits": {"cpu": "2", "memory": "4Gi"}},
+            {
+                "limits": {"cpu": "2", "memory": "4Gi", "hugepages-2Mi": "2097152"},
+                "requests": {"cpu": "500m", "memory": "1073741824", "hugepages-2Mi": "2097152"},
+            },
+        ),
+        (CONTAINER, {"requests": {"hugepages-2Mi": "4Mi"}}, {"requests": {"hugepages-2Mi": "4Mi"}}),
+        ({"resources": {"requests": {"cpu": "x"}}}, {"limits": {"cpu": "2"}}, {"limits": {"cpu": "2"}}),
+    ],
+)
+def test_what_the_pods_resources_leave_open_follows_its_containers_then_its_limits(container, given, whole):
+    assert _pod(container, resources=given)["resources"] == whole
 
 
 def test_cpu_and_memory_resize_in_place_unless_said_otherwise():

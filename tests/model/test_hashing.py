@@ -9,7 +9,7 @@ from tests.kit.pods import pod
 from podherd.model import keys
 from podherd.model.hashing import HASH_SCHEME, container_hash, same_container
 
-GOLDEN = json.loads((Path(__file__).parent / "golden_hashes.json").read_text())
+GOLDEN = json.loads((Path(__file__).parent / "golden" / "container_hashes.json").read_text())
 
 
 def _hash(container):

@@ -28,6 +28,7 @@ def body(*resources: dict[str, Any], init: tuple[dict[str, Any], ...] = (), pod:
         (body({"requests": HALF, "limits": HALF}), "Guaranteed"),
         (body({"requests": {"cpu": 0.5, "memory": "1024Mi"}, "limits": HALF}), "Guaranteed"),
         (body({"requests": HALF, "limits": HALF}, {}), "Burstable"),
+        (body({"requests": HALF | {"cpu": "0"}, "limits": HALF}), "Burstable"),
         (body({"requests": {"cpu": "1m"}}), "Burstable"),
         (body({"requests": HALF, "limits": HALF | {"cpu": "1"}}), "Burstable"),
         (body({"limits": {"cpu": "1"}, "requests": {"cpu": "1"}}), "Burstable"),

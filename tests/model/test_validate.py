@@ -27,6 +27,24 @@ def _resources(**resources):
     return _pod({"resources": resources})
 
 
+def _init(*containers, **more):
+    own = [{"name": f"i{index}", "image": "x:1", **container} for index, container in enumerate(containers)]
+    return _pod(initContainers=own, **more)
+
+
+def _rules(*rules, **container):
+    return _pod({"restartPolicy": "Never", "restartPolicyRules": list(rules), **container})
+
+
+def _rule(action="Restart", operator="In", values=(1,)):
+    return {"action": action, "exitCodes": {"operator": operator, "values": list(values)}}
+
+
+def _file_key(**key):
+    reference = {"volumeName": "v", "path": "a.env", "key": "K", **key}
+    return _mounted(env=[{"name": "A", "valueFrom": {"fileKeyRef": reference}}])
+
+
 def test_a_plain_pod_has_no_problem():
     assert _found(_pod()) == []
 
@@ -66,6 +84,40 @@ FULL = _pod(
     nodeSelector={"disk": "ssd"},
     hostname="h",
 )
+KINDS = _pod(
+    {
+        "restartPolicy": "OnFailure",
+        "restartPolicyRules": [_rule(values=range(255)), _rule("RestartAllContainers", "NotIn", [0])],
+        "resources": {"limits": {"cpu": "1", "hugepages-2Mi": "2Mi"}},
+        "env": [{"name": "A", "valueFrom": {"fileKeyRef": {"volumeName": "v", "path": "x/a.env", "key": "A"}}}],
+        "ports": [{"containerPort": 80, "hostPort": 8080}],
+        "securityContext": {"procMount": "Unmasked"},
+        "lifecycle": {"postStart": {"exec": {"command": ["a"]}}, "preStop": {"sleep": {"seconds": 30}}},
+    },
+    {"annotations": {"container.apparmor.security.beta.kubernetes.io/a": "localhost/tight"}},
+    initContainers=[
+        {"name": "first", "image": "x", "restartPolicy": "Never", "ports": [{"containerPort": 1, "hostPort": 8080}]},
+        {
+            "name": "side",
+            "image": "x",
+            "restartPolicy": "Always",
+            "restartPolicyRules": [_rule()],
+            "startupProbe": {"tcpSocket": {"port": 1}},
+            "lifecycle": {"preStop": {"httpGet": {"port": 1}}},
+            "resizePolicy": [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}],
+        },
+        {"name": "last", "image": "x"},
+    ],
+    volumes=[{"name": "v", "emptyDir": {}}],
+    hostUsers=False,
+    hostnameOverride="some.other.name",
+    resources={"requests": {"cpu": "2"}, "limits": {"cpu": "4", "memory": "1Gi", "hugepages-2Mi": "4Mi"}},
+    dnsConfig={"searches": [".", "a_b.test."]},
+)
+
+
+def test_a_pod_with_every_kind_of_container_has_no_problem():
+    assert _found(copy.deepcopy(KINDS)) == []
 
 
 def test_a_pod_that_uses_much_has_no_problem():
@@ -124,6 +176,42 @@ TABLE = [
     (_pod({"env": [{"name": "A", "valueFrom": {"resourceFieldRef": {"resource": ""}}}]}), "resource: Required value"),
     (_pod({"envFrom": [{}]}), "envFrom[0]: Invalid value"),
     (_pod({"envFrom": [{"prefix": "=", "secretRef": {"name": "s"}}]}), "envFrom[0].prefix: Invalid value"),
+    (_pod({"env": [{"name": "A", "valueFrom": {"resourceFieldRef": {"resource": "limits.gpu"}}}]}),
+     'resource: Unsupported value: "limits.gpu"; supported: limits.cpu'),
+    (_pod({"env": [{"name": "A", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu", "divisor": "2"}}}]}),
+     'divisor: Invalid value: "2": only divisor\'s values 1m, 1 are supported'),
+    (_pod({"env": [{"name": "A", "valueFrom": {"resourceFieldRef":
+                                              {"resource": "requests.hugepages-2Mi", "divisor": "1m"}}}]}),
+     "only divisor's values 1, 1k, 1M"),
+    (_file_key(key=""), "fileKeyRef.key: Required value"),
+    (_file_key(key="a=b"), 'fileKeyRef.key: Invalid value: "a=b"'),
+    (_file_key(path=""), "fileKeyRef.path: Required value"),
+    (_file_key(path="../x"), "fileKeyRef.path: Invalid value"),
+    (_file_key(volumeName="w"), 'fileKeyRef.volumeName: Not found: "w"'),
+    (_pod({"env": [{"name": "A", "valueFrom": {"fileKeyRef": {"volumeName": "v", "path": "a", "key": "A"}}}]},
+          volumes=[{"name": "v", "hostPath": {"path": "/"}}]), "referenced volume must be of type emptyDir"),
+    # kinds, restarts
+    (_init({"lifecycle": {}}), "initContainers[0].lifecycle: Forbidden: may not be set for init containers without"),
+    *((_init({probe: {"tcpSocket": {"port": 1}}}), f"initContainers[0].{probe}: Forbidden")
+      for probe in ("livenessProbe", "readinessProbe", "startupProbe")),
+    (_init({"restartPolicy": "Always", "startupProbe": {}}), "initContainers[0].startupProbe: Required value"),
+    (_init({}, {"name": "i0"}), 'spec.initContainers[1].name: Duplicate value: "i0"'),
+    (_init({"ports": [{"containerPort": 1, "hostPort": 9}, {"containerPort": 2, "hostPort": 9}]}),
+     'initContainers[0].ports[1].hostPort: Duplicate value: "TCP//9"'),
+    (_init({"resizePolicy": [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]}),
+     "for non-sidecar initContainers"),
+    (_pod({"resizePolicy": [{"resourceName": "cpu", "restartPolicy": "NotRequired"}] * 2}), 'Duplicate value: "cpu"'),
+    (_pod({"resizePolicy": [{"resourceName": "gpu", "restartPolicy": "NotRequired"}]}), "resourceName: Unsupported"),
+    (_pod({"resizePolicy": [{"resourceName": "cpu", "restartPolicy": "x"}]}), "restartPolicy: Unsupported value"),
+    (_pod({"resizePolicy": [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]}, restartPolicy="Never"),
+     "must be 'NotRequired' when pod `restartPolicy` is 'Never'"),
+    (_pod({"restartPolicy": "Sometimes"}), 'containers[0].restartPolicy: Unsupported value: "Sometimes"'),
+    (_pod({"restartPolicyRules": [_rule()]}), "must specify restartPolicy when restart rules are used"),
+    (_rules(*[_rule()] * 21), "restartPolicyRules: Too many: 21: must have at most 20 items"),
+    (_rules(_rule("Stop")), 'restartPolicyRules[0].action: Unsupported value: "Stop"'),
+    (_rules({"action": "Restart"}), "restartPolicyRules[0].exitCodes: Required value: must be specified"),
+    (_rules(_rule(operator="Is")), 'exitCodes.operator: Unsupported value: "Is"'),
+    (_rules(_rule(values=range(256))), "exitCodes.values: Too many: 256: must have at most 255 items"),
     # resources
     (_resources(limits={"memory": "128MB"}), 'limits[memory]: Invalid value: "128MB": is not a Kubernetes quantity'),
     (_resources(limits={"memory": -1}), 'limits[memory]: Invalid value: "-1": must be greater than or equal to 0'),
@@ -131,6 +219,7 @@ TABLE = [
     (_resources(limits={"gpu": "1"}), 'limits: Invalid value: "gpu": must be a standard resource'),
     (_resources(limits={"a b/gpu": "1"}), "prefix part"),
     (_resources(limits={"a.b/gpu": "1500m"}), "must be an integer"),
+    (_resources(limits={"hugepages-2Mi": "2Mi"}), "resources: Forbidden: HugePages require cpu or memory"),
     (_resources(requests={"a.b/gpu": "1"}), "Limit must be set for non overcommitable resources"),
     (_resources(limits={"a.b/gpu": "2"}, requests={"a.b/gpu": "1"}), "must be equal to a.b/gpu limit of 2"),
     # mounts and volumes
@@ -168,6 +257,11 @@ TABLE = [
     (_pod({"livenessProbe": {"tcpSocket": {"port": 1}, "terminationGracePeriodSeconds": 0}}), "greater than 0"),
     (_pod({"lifecycle": {"postStart": {}}}), "postStart: Required value"),
     (_pod({"lifecycle": {"stopSignal": "TERM"}}), "stopSignal: Invalid value"),
+    (_pod({"lifecycle": {"preStop": {"tcpSocket": {"port": 1}}}}),
+     "preStop.tcpSocket: Forbidden: TCPSocket is NOT supported as a LifecycleHandler"),
+    (_pod({"lifecycle": {"preStop": {"sleep": {"seconds": 31}}}}),
+     "preStop.sleep: Invalid value: 31: must be non-negative and less than terminationGracePeriodSeconds (30)"),
+    (_pod({"lifecycle": {"postStart": {"sleep": {"seconds": -1}}}}), "postStart.sleep: Invalid value: -1"),
     # security
     (_pod({"securityContext": {"runAsUser": -1}}), "runAsUser: Invalid value: -1"),
     (_pod({"securityContext": {"privileged": True, "allowPrivilegeEscalation": False}}), "`privileged` to true"),
@@ -183,9 +277,27 @@ TABLE = [
     (_pod(securityContext={"sysctls": [{"name": "a.b", "value": ""}] * 2}), "is there twice"),
     (_pod(securityContext={"fsGroupChangePolicy": "x"}), "fsGroupChangePolicy: Unsupported value"),
     (_pod(securityContext={"supplementalGroupsPolicy": "x"}), "supplementalGroupsPolicy: Unsupported value"),
+    (_pod({"securityContext": {"procMount": "Unmasked"}}), "`hostUsers` must be false to use `Unmasked`"),
+    (_pod(securityContext={"sysctls": [{"name": "Net.x", "value": ""}]}), 'sysctls[0].name: Invalid value: "Net.x"'),
+    (_pod(metadata={"annotations": {"container.apparmor.security.beta.kubernetes.io/a": "tight"}}),
+     'invalid AppArmor profile name: "tight"'),
     # the pod
+    (_pod(hostnameOverride="A"), 'spec.hostnameOverride: Invalid value: "A"'),
+    (_pod(hostnameOverride="a" * 65), "spec.hostnameOverride: Too long: may not be more than 64 bytes"),
+    (_pod(hostnameOverride="a", hostNetwork=True), "may not be specified when hostNetwork is true"),
+    (_pod(hostnameOverride="a", setHostnameAsFQDN=True), "may not be specified when setHostnameAsFQDN is true"),
+    (_pod(resources={"limits": {"ephemeral-storage": "1"}}), 'Unsupported value: "ephemeral-storage"; supported'),
+    (_pod(resources={"limits": {"cpu": "1x"}}), 'spec.resources.limits[cpu]: Invalid value: "1x"'),
+    (_pod(resources={"claims": [{"name": "c"}]}), "spec.resources.claims: Forbidden"),
+    (_pod({"resources": {"requests": {"cpu": "2"}}}, resources={"requests": {"cpu": "1"}}),
+     "must be greater than or equal to aggregate container requests of 2000m"),
+    (_pod({"resources": {"limits": {"memory": "2Gi"}, "requests": {"memory": "1"}}},
+          resources={"limits": {"memory": "1Gi"}}),
+     "containers[0].resources.limits[memory]: Invalid value: \"2Gi\": must be less than or equal to pod limits of 1Gi"),
+    (_pod(dnsConfig={"searches": ["-a"]}), "searches[0]: Invalid value"),
+    (_pod(dnsConfig={"searches": ["a" * 60 + ".b"] * 32 + ["a" * 100]}), "more than 32 search paths"),
+    (_pod(dnsConfig={"searches": [("a" * 62 + ".") * 3 + "b"] * 11}), "more than 2048 characters"),
     (_pod(restartPolicy="never"), 'restartPolicy: Unsupported value: "never"; supported: "Always", "OnFailure"'),
-    (_pod(terminationGracePeriodSeconds=-1), "terminationGracePeriodSeconds: Invalid value: -1"),
     (_pod(activeDeadlineSeconds=0), "activeDeadlineSeconds: Invalid value: 0"),
     (_pod(dnsPolicy="x"), "dnsPolicy: Unsupported value"),
     (_pod(dnsPolicy="None"), "dnsConfig.nameservers: Required value"),

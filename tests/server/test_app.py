@@ -6,6 +6,8 @@ import os
 import socket
 import stat
 import time
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import pytest
 from tests.kit.waiting import until
 
 from podherd.errors import ConfigError
-from podherd.server import app, log_page
+from podherd.server import app, container_choice, log_page
 from podherd.wire import codec
 from podherd.wire.control import Ask, Hello
 from podherd.wire.node import NodeState, PlegHealth
@@ -229,13 +231,13 @@ async def test_a_log_is_read_with_tail_and_container(stand: Stand) -> None:
     log_file(stand).write_text("".join(log_entry(f"l{n}") for n in range(10)))
     log_file(stand, container="side").write_text(log_entry("of the side"))
     async with stand.client.get("http://podherd/v1/log", params={"pod": "web", "tail": "2"}) as response:
-        assert response.headers[log_page.NOTE_HEADER] == 'Defaulted container "app" out of: app, side'
+        assert response.headers[container_choice.NOTE_HEADER] == 'Defaulted container "app" out of: app, side'
         assert await response.text() == "l8\nl9\n"
     assert await stand.text("/v1/logs/default/web-n1", container="side") == "of the side\n"
 
 
 async def test_the_annotated_default_container_is_read(stand: Stand) -> None:
-    notes = {log_page.DEFAULT_CONTAINER: "side"}
+    notes = {container_choice.DEFAULT_CONTAINER: "side"}
     await stand.add(changed("web-n1"), containers=("app", "side"), annotations=notes)
     log_file(stand, container="side").write_text(log_entry("side"))
     assert await stand.text("/v1/log", pod="web") == "side\n"
@@ -245,7 +247,7 @@ async def test_the_previous_attempts_log(stand: Stand) -> None:
     await stand.add(changed("web-n1"))
     log_file(stand, attempt=3).write_text(log_entry("before"))
     code, body = await stand.get("/v1/log", pod="web", previous="1")
-    assert (code, body["reason"]) == (404, 'previous terminated container "app" in pod "web-n1" not found')
+    assert (code, body["reason"]) == (400, 'previous terminated container "app" in pod "web-n1" not found')
     log_file(stand, attempt=4).write_text(log_entry("now"))
     assert await stand.text("/v1/log", pod="web", previous="1") == "before\n"
     assert await stand.text("/v1/log", pod="web") == "now\n"
@@ -256,8 +258,15 @@ async def test_the_previous_attempts_log(stand: Stand) -> None:
     [
         ({"container": "nope"}, 404, "pod web-n1 has no such container"),
         ({"container": "../../etc"}, 404, "pod web-n1 has no such container"),
-        ({}, 400, "it has no log yet: waiting to start: ImagePullBackOff"),
-        ({"tail": "many"}, 400, "'many' is not a number of lines"),
+        ({}, 400, 'container "app" in pod "web-n1" is waiting to start: trying and failing to pull image'),
+        ({"tail": "many"}, 400, "'many' is not a number"),
+        ({"tail": "1", "limitBytes": "-1"}, 400, "'-1' is not a number"),
+        ({"tail": "1", "sinceTime": "noon"}, 400, "'noon' is not a time"),
+        (
+            {"tail": "1", "sinceTime": "2026-01-02T03:04:05Z", "sinceSeconds": "1"},
+            400,
+            "at most one of sinceTime or sinceSeconds may be specified",
+        ),
     ],
 )
 async def test_a_log_that_cannot_be_read_says_why(stand: Stand, query: dict[str, str], code: int, reason: str) -> None:
@@ -267,6 +276,39 @@ async def test_a_log_that_cannot_be_read_says_why(stand: Stand, query: dict[str,
         log_file(stand).touch()
     found, body = await stand.get("/v1/log", pod="web", **query)
     assert (found, body["reason"]) == (code, reason)
+
+
+@pytest.mark.parametrize(
+    ("state", "text"),
+    [
+        ({"waiting": {"reason": "ErrImagePull"}}, "is waiting to start: image can't be pulled"),
+        ({"waiting": {"reason": "PodInitializing"}}, "is waiting to start: PodInitializing"),
+        ({"waiting": {}}, "is waiting to start - no logs yet"),
+        ({"terminated": {"exitCode": 137}}, "is terminated"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"])
+async def test_a_container_without_a_log_says_so_in_the_kubelets_words(
+    stand: Stand, kind: str, state: dict[str, Any], text: str
+) -> None:
+    row = changed("web-n1", phase="Pending")
+    status = {"phase": "Pending", kind: [{"name": "app", "state": state}]}
+    await stand.add(replace(row, status=codec.pack(status)))
+    assert (await stand.get("/v1/log", pod="web"))[1]["reason"] == f'container "app" in pod "web-n1" {text}'
+
+
+async def test_a_log_is_cut_by_time_and_bytes_and_shows_times(stand: Stand) -> None:
+    await stand.add(changed("web-n1"))
+    now = time.time()
+    stamps = [f"{datetime.fromtimestamp(now - age, UTC):%Y-%m-%dT%H:%M:%S}.5Z" for age in (100, 50, 10)]
+    log_file(stand).write_text("".join(f"{stamp} stdout F l{n}\n" for n, stamp in enumerate(stamps)))
+    assert await stand.text("/v1/log", pod="web", sinceSeconds="60") == "l1\nl2\n"
+    assert await stand.text("/v1/log", pod="web", sinceTime=stamps[2]) == "l2\n"
+    assert await stand.text("/v1/log", pod="web", sinceSeconds="60", tail="1") == "l2\n"
+    assert await stand.text("/v1/log", pod="web", limitBytes="4") == "l0\nl"
+    assert await stand.text("/v1/log", pod="web", limitBytes="4", follow="1") == "l0\nl"
+    shown = stamps[2].replace(".5Z", ".500000000Z")
+    assert await stand.text("/v1/log", pod="web", tail="1", timestamps="1") == f"{shown} l2\n"
 
 
 async def test_a_followed_log_ends_when_the_status_says_that_the_container_stopped(stand: Stand) -> None:

@@ -17,7 +17,8 @@ from podherd.model.parse import pod_of
 from podherd.model.pod import Pod
 from podherd.model.settings import Settings
 from podherd.steps.context import Context, Tools
-from podherd.steps.pulls import Pulls, Rate
+from podherd.steps.pull_limits import Rate
+from podherd.steps.pulls import Pulls
 from podherd.wire.status import PodEvent
 
 IMAGE = "reg.test/web:1"
@@ -33,6 +34,9 @@ class ScriptedCri:
     reached: dict[str, asyncio.Event] = field(default_factory=dict)
     calls: list[tuple[Any, ...]] = field(default_factory=list)
     ips: tuple[str, ...] = ("10.8.0.2",)
+    exec_reply: pb.ExecSyncResponse = field(default_factory=pb.ExecSyncResponse)
+    annotations: dict[str, str] = field(default_factory=dict)
+    pull_s: dict[str, float] = field(default_factory=dict)
 
     async def _call(self, method: str, *args: Any) -> None:
         self.calls.append((method, *args))
@@ -74,6 +78,14 @@ class ScriptedCri:
     async def stop_container(self, container_id: str, grace_s: int) -> None:
         await self._call("stop_container", container_id, grace_s)
 
+    async def exec_sync(self, container_id: str, command: list[str], timeout_s: int = 0) -> pb.ExecSyncResponse:
+        await self._call("exec_sync", container_id, tuple(command), timeout_s)
+        return self.exec_reply
+
+    async def container_status(self, container_id: str) -> pb.ContainerStatus:
+        await self._call("container_status", container_id)
+        return pb.ContainerStatus(id=container_id, annotations=self.annotations)
+
     async def remove_container(self, container_id: str) -> None:
         await self._call("remove_container", container_id)
 
@@ -83,6 +95,7 @@ class ScriptedCri:
 
     async def pull_image(self, image: str, _sandbox_config: pb.PodSandboxConfig) -> str:
         await self._call("pull_image", image)
+        await asyncio.sleep(self.pull_s.get(image, 0))
         self.images.add(image)
         return f"sha256:{image}"
 
@@ -159,7 +172,8 @@ def make_pod(spec: dict[str, Any] | None = None, *containers: dict[str, Any], **
         **(spec or {}),
         "containers": [container(**one) for one in containers or ({"name": "web"},)],
     }
-    whole["initContainers"] = [container(**one) for one in whole.get("initContainers", ())]
+    for kind in ("initContainers", "ephemeralContainers"):
+        whole[kind] = [container(**one) for one in whole.get(kind, ())]
     body = {
         "apiVersion": "v1",
         "kind": "Pod",

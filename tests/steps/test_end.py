@@ -124,7 +124,7 @@ async def test_large_logs_are_removed_beside_the_loop_and_small_ones_at_once(
     begun: list[str] = []
     submit = bench.tools.files.submit
     monkeypatch.setattr(bench.tools.files, "submit", lambda *work: begun.append(work[1]) or submit(*work))
-    synced = await perform(bench.context(Plan(clean_up=True)))
+    synced = await perform(bench.context(Plan(remove_containers=("web-0",), clean_up=True)))
     assert synced.results == ()
     assert not logs.parent.exists()
     assert len(begun) == threads

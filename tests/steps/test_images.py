@@ -1,16 +1,20 @@
 """Pull policies, pull failures, shared and bounded pulls."""
 
 import asyncio
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.kit.virtual_loop import run_virtually
 
 from podherd.errors import CriError
 from podherd.machines.pod.events import Started, StartFailed
 from podherd.machines.pod.instructions import Plan, StartContainer
-from podherd.steps import reference
-from podherd.steps.pulls import Pulls, Rate, of_shard
+from podherd.steps import pull_limits, reference
+from podherd.steps.pull_limits import Places, Rate
+from podherd.steps.pulls import Pulls, of_shard
 from podherd.steps.runner import perform
 
 NEW = "reg.test/new:2"
@@ -56,20 +60,55 @@ async def test_never_does_not_pull(bench: Any, make_pod: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "reason"),
+    ("words", "reason", "told"),
     [
-        ("not found", "ErrImagePull"),
-        ("RegistryUnavailable: 503", "RegistryUnavailable"),
-        ("SignatureValidationFailed: who?", "SignatureValidationFailed"),
+        ("not found", "ErrImagePull", "not found"),
+        (
+            "RegistryUnavailable: 503",
+            "RegistryUnavailable",
+            f"image pull failed for {NEW} because the registry is unavailable: 503",
+        ),
+        (
+            "SignatureValidationFailed: who?",
+            "SignatureValidationFailed",
+            f"image pull failed for {NEW} because the signature validation failed: who?",
+        ),
     ],
 )
-async def test_a_failed_pull_moves_the_images_back_off(bench: Any, make_pod: Any, words: str, reason: str) -> None:
+async def test_a_failed_pull_moves_the_images_back_off(
+    bench: Any, make_pod: Any, words: str, reason: str, told: str
+) -> None:
     bench.cri.fail["pull_image"] = CriError("CRI PullImage", "UNKNOWN", words)
     synced = await perform(bench.context(plan(), pod_with(make_pod, NEW)))
-    assert synced.results == (StartFailed("web", reason, words, image_pull=True),)
+    assert synced.results == (StartFailed("web", reason, told, image_pull=True),)
     assert bench.told()[1:] == [
-        ("Warning", "Failed", f'Failed to pull image "{NEW}": {words}'),
+        ("Warning", "Failed", f'Failed to pull image "{NEW}": {told}'),
         ("Warning", "Failed", f"Error: {reason}"),
+    ]
+
+
+def test_a_pull_that_takes_long_says_so_every_minute(bench: Any, make_pod: Any) -> None:
+    async def slow() -> Any:
+        loop = asyncio.get_running_loop()
+        bench.tools.clock = loop.time
+        first = bench.cri.gate["pull_image"] = asyncio.Event()
+        bench.tools.pulls = Pulls(bench.cri, 1, Rate(0, 1, loop.time), loop.time)
+        before = asyncio.create_task(bench.tools.pulls.pull("reg.test/before:1", None))
+        await asyncio.sleep(0)
+        loop.call_later(130, first.set)
+        synced = await perform(bench.context(plan(), pod_with(make_pod, NEW)))
+        await before
+        return synced
+
+    bench.cri.pull_s = {NEW: 70.0}
+    synced = run_virtually(slow())
+    assert isinstance(synced.results[0], Started)
+    assert [message for _, reason, message in bench.told() if reason in ("Pulling", "Pulled")] == [
+        f'Pulling image "{NEW}"',
+        f'Still waiting to pull image "{NEW}" after 1m0s',
+        f'Still waiting to pull image "{NEW}" after 2m0s',
+        f'Still pulling image "{NEW}" after 3m0s',
+        f'Successfully pulled image "{NEW}" in 1m10s (3m20s including waiting). Image size: 1234 bytes.',
     ]
 
 
@@ -166,20 +205,75 @@ async def test_more_pulls_than_the_rate_allows_fail(bench: Any) -> None:
     assert (await limited.pull("reg.test/9", None)).ref == "sha256:reg.test/9"
 
 
-@pytest.mark.parametrize(("shards", "parallel", "burst"), [(1, 4, 6), (2, 2, 3), (4, 1, 1), (8, 1, 1)])
-async def test_a_shard_has_its_part_of_the_nodes_limits(bench: Any, shards: int, parallel: int, burst: int) -> None:
-    settings = replace(bench.settings, shards=shards, max_parallel_pulls=4, pull_qps=4.0, pull_burst=6)
-    part = of_shard(bench.cri, settings, lambda: float(bench.now[0]))
-    gate = bench.cri.gate["pull_image"] = asyncio.Event()
-    tasks = [asyncio.create_task(part.pull(f"reg.test/{n}", None)) for n in range(8)]
+def shards_of(bench: Any, count: int, **settings: Any) -> list[Pulls]:
+    node = replace(bench.settings, shards=count, **settings)
+    return [of_shard(bench.cri, node, lambda: float(bench.now[0])) for _ in range(count)]
+
+
+@pytest.mark.parametrize(("count", "parallel"), [(1, 1), (2, 1), (3, 4)])
+async def test_all_shards_together_pull_so_many_images_at_once(
+    bench: Any, monkeypatch: pytest.MonkeyPatch, count: int, parallel: int
+) -> None:
+    monkeypatch.setattr(pull_limits, "POLL_S", 0)
+    shards = shards_of(bench, count, max_parallel_pulls=parallel, pull_qps=0.0)
+    running = most = 0
+    pull_image = bench.cri.pull_image
+
+    async def counted(image: str, config: Any) -> str:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        running -= 1
+        return str(await pull_image(image, config))
+
+    bench.cri.pull_image = counted
+    await asyncio.gather(*(shards[n % count].pull(f"reg.test/{n}", None) for n in range(12)))
+    assert (most, bench.cri.methods().count("pull_image")) == (parallel, 12)
+
+
+async def test_all_shards_together_have_one_rate(bench: Any) -> None:
+    shards = shards_of(bench, 3, max_parallel_pulls=8, pull_qps=2.0, pull_burst=4)
+    pulls = (shards[n % 3].pull(f"reg.test/{n}", None) for n in range(6))
+    ends = await asyncio.gather(*pulls, return_exceptions=True)
+    assert [getattr(end, "reason", "") for end in ends] == [""] * 4 + ["pull QPS exceeded"] * 2
+    bench.now[0] += 0.5
+    assert (await shards[2].pull("reg.test/7", None)).ref == "sha256:reg.test/7"
+    with pytest.raises(CriError, match="pull QPS exceeded"):
+        await shards[0].pull("reg.test/8", None)
+
+
+async def test_the_place_of_a_process_that_died_is_free(tmp_path: Path) -> None:
+    script = "import fcntl, sys; f = open(sys.argv[1], 'w'); fcntl.flock(f, fcntl.LOCK_EX); print(flush=True); input()"
+    command = (sys.executable, "-c", script, str(tmp_path / "place-0"))
+    other = await asyncio.create_subprocess_exec(
+        *command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+    )
+    assert other.stdout is not None
+    await other.stdout.readline()
+    taken = asyncio.Event()
+
+    async def take() -> None:
+        async with Places(tmp_path, 1).one():
+            taken.set()
+
+    task = asyncio.create_task(take())
     for _ in range(20):
         await asyncio.sleep(0)
-    assert len(bench.cri.calls) == parallel
-    gate.set()
-    ends = await asyncio.gather(*tasks, return_exceptions=True)
-    assert sum(not isinstance(end, Exception) for end in ends) == burst
-    bench.now[0] += shards / 4.0
-    assert (await part.pull("reg.test/9", None)).ref == "sha256:reg.test/9"
+    assert not taken.is_set()
+    other.kill()
+    await other.wait()
+    async with asyncio.timeout(10):
+        await task
+
+
+async def test_where_no_file_can_be_had_each_shard_keeps_the_limits_by_itself(bench: Any) -> None:
+    bench.settings.root_dir.write_text("a file")
+    (shard,) = shards_of(bench, 1, pull_qps=1.0, pull_burst=1)
+    assert (await shard.pull(NEW, None)).ref == f"sha256:{NEW}"
+    with pytest.raises(CriError, match="pull QPS exceeded"):
+        await shard.pull(NEW, None)
 
 
 async def test_a_herd_of_one_image_asks_for_it_once_in_a_while(bench: Any) -> None:

@@ -14,7 +14,8 @@ from podherd.cri.client import Cri
 from podherd.machines.pod.events import Started
 from podherd.machines.pod.instructions import KillContainer, Plan, StartContainer
 from podherd.steps.cgroup import MOUNT, hierarchies
-from podherd.steps.pulls import Pulls, Rate
+from podherd.steps.pull_limits import Rate
+from podherd.steps.pulls import Pulls
 from podherd.steps.runner import perform
 
 SCRIPT = """

@@ -151,12 +151,30 @@ async def test_one_containers_failure_does_not_stop_the_others(bench: Any, make_
     assert second == Started("b", "b-0", 0)
 
 
-async def test_a_failed_init_container_stops_what_follows(bench: Any, make_pod: Any) -> None:
-    pod = make_pod({"initContainers": [{"name": "fetch", "image": "BAD"}]})
+@pytest.mark.parametrize("fields", [{}, {"restartPolicy": "Always"}])
+async def test_a_failed_init_container_or_sidecar_stops_what_follows(bench: Any, make_pod: Any, fields: Any) -> None:
+    pod = make_pod({"initContainers": [{"name": "fetch", "image": "BAD", **fields}]})
     plan = Plan(make_sandbox=0, start=(StartContainer("fetch", 0), StartContainer("web", 0)))
     synced = await perform(bench.context(plan, pod))
     assert [result.name for result in synced.results] == ["fetch"]
     assert bench.events[0].field_path == "spec.initContainers{fetch}"
+
+
+async def test_a_failed_ephemeral_container_stops_nothing(bench: Any, make_pod: Any) -> None:
+    pod = make_pod({"ephemeralContainers": [{"name": "debug", "image": "BAD"}]})
+    plan = Plan(sandbox_id="s0", start=(StartContainer("debug", 0), StartContainer("web", 0)))
+    synced = await perform(bench.context(plan, pod))
+    assert [type(result) for result in synced.results] == [StartFailed, Started]
+    assert bench.events[0].field_path == "spec.ephemeralContainers{debug}"
+
+
+async def test_an_ephemeral_container_joins_the_processes_of_its_target(bench: Any, make_pod: Any) -> None:
+    pod = make_pod({"ephemeralContainers": [{"name": "debug", "targetContainerName": "web"}]})
+    plan = Plan(sandbox_id="s0", start=(StartContainer("debug", 0, target_id="web-0"),))
+    synced = await perform(bench.context(plan, pod))
+    assert synced.results == (Started("debug", "debug-0", 0),)
+    options = next(call[2] for call in bench.cri.calls if call[0] == "create_container").linux.security_context
+    assert (options.namespace_options.pid, options.namespace_options.target_id) == (pb.TARGET, "web-0")
 
 
 async def test_create_and_start_failures_have_the_kubelets_reasons(bench: Any, make_pod: Any) -> None:
@@ -215,15 +233,10 @@ async def test_directories_that_cannot_be_made_end_the_sync(bench: Any, make_pod
     assert bench.reasons() == ["FailedToMakePodDataDirectories"]
 
 
-async def test_a_replaced_sandbox_is_announced(bench: Any, make_pod: Any) -> None:
+async def test_a_sandbox_is_stopped_before_its_successor_is_made(bench: Any, make_pod: Any) -> None:
     plan = Plan(stop_sandboxes=("s0",), make_sandbox=1, start=(StartContainer("web", 1),))
     await perform(bench.context(plan, make_pod()))
     assert bench.cri.methods()[:2] == ["stop_sandbox", "run_sandbox"]
-    assert bench.told()[0] == (
-        "Normal",
-        "SandboxChanged",
-        "Pod sandbox changed, it will be killed and re-created.",
-    )
 
 
 async def test_the_pods_cgroup_is_the_sandboxs_parent(bench: Any, make_pod: Any) -> None:

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.kit.volumes import make_pod, make_site, mounts_below
 
-from podherd.model.pod import Container, ContainerKind, Pod
+from podherd.model.pod import Pod
 from podherd.volumes import registry
 from podherd.volumes.empty_dir import page_size_bytes, tmpfs_size_bytes
 from podherd.volumes.errors import VolumeError
@@ -20,34 +21,12 @@ from podherd.volumes.mounting import is_mount, mount, unmount
 from podherd.volumes.removal import QUICK_BYTES, QUICK_ENTRIES, remove_tree, unmount_own
 
 
-def pod(*resources: dict[str, Any]) -> Pod:
-    containers = tuple(
-        Container(f"c{n}", "i", ContainerKind.REGULAR, "Never", {"resources": one}) for n, one in enumerate(resources)
-    )
-    return Pod("u1", "p", "d", "file", {}, {}, "Always", 30, False, containers, (), {"spec": {}})
-
-
-@pytest.fixture
-def pod_dir(tmp_path: Path) -> Iterator[str]:
-    path = tmp_path / "pods" / "u1"
-    path.mkdir(parents=True)
-    yield os.fspath(path)
-    for target, *_ in sorted(mounts_below(tmp_path), reverse=True):
-        subprocess.run(["umount", target], check=True)
-
-
-def mounts_below(path: Path) -> list[tuple[str, str, str]]:
-    """Mount point, type and options of every mount below a path."""
-    words = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
-    return [(word[1], word[2], word[3]) for word in words if word[1].startswith(f"{path}/")]
-
-
 def make_empty(pod_dir: str, source: dict[str, Any], owner: Pod | None = None, name: str = "v") -> str:
-    return registry.prepare(owner or pod(), {"name": name, "emptyDir": source}, pod_dir)
+    return registry.prepare(make_site(pod_dir, owner), {"name": name, "emptyDir": source}).path
 
 
 def host(path: Path | str, kind: str = "") -> str:
-    return registry.prepare(pod(), {"name": "v", "hostPath": {"path": str(path), "type": kind}}, "/none")
+    return registry.prepare(make_site(), {"name": "v", "hostPath": {"path": str(path), "type": kind}}).path
 
 
 def test_an_empty_dir_is_open_to_every_user_whatever_the_umask(pod_dir: str) -> None:
@@ -213,13 +192,13 @@ def test_is_mount_tells_a_mount_from_a_directory(tmp_path: Path) -> None:
 )
 def test_the_size_of_a_tmpfs_is_the_least_limit(limits: Any, size_limit: str | None, size_bytes: int) -> None:
     source = {"sizeLimit": size_limit} if size_limit else {}
-    assert tmpfs_size_bytes(pod(*limits), source, 1000) == size_bytes
+    assert tmpfs_size_bytes(make_site(pod=make_pod(*limits), memory_bytes=1000), source) == size_bytes
 
 
 def test_huge_pages_need_one_requested_size() -> None:
-    asks = pod({"requests": {"hugepages-2Mi": "4Mi"}})
+    asks = make_pod({"requests": {"hugepages-2Mi": "4Mi"}})
     assert page_size_bytes(asks, "v", "HugePages") == page_size_bytes(asks, "v", "HugePages-2Mi") == 2 << 20
-    for owner, medium in ((pod(), "HugePages"), (asks, "HugePages-1Gi")):
+    for owner, medium in ((make_pod(), "HugePages"), (asks, "HugePages-1Gi")):
         with pytest.raises(VolumeError, match="exactly one hugepages size"):
             page_size_bytes(owner, "v", medium)
 
@@ -228,11 +207,11 @@ def test_an_unknown_medium_and_an_unknown_kind_are_refused(pod_dir: str) -> None
     with pytest.raises(VolumeError, match='unknown storage medium "Tape"'):
         make_empty(pod_dir, {"medium": "Tape"})
     with pytest.raises(VolumeError, match="kind nfs is not supported"):
-        registry.prepare(pod(), {"name": "v", "nfs": {"server": "s"}}, pod_dir)
+        registry.prepare(make_site(pod_dir), {"name": "v", "nfs": {"server": "s"}})
 
 
 def test_a_volume_without_a_source_is_an_empty_dir(pod_dir: str) -> None:
-    assert registry.prepare(pod(), {"name": "v"}, pod_dir).endswith("/kubernetes.io~empty-dir/v")
+    assert registry.prepare(make_site(pod_dir), {"name": "v"}).path.endswith("/kubernetes.io~empty-dir/v")
 
 
 def test_a_host_path_without_type_is_not_looked_at() -> None:
@@ -287,6 +266,8 @@ def test_a_missing_host_path_and_dots_are_refused(tmp_path: Path) -> None:
     assert error.value.words == f"hostPath {tmp_path}/none doesn't exist"
     with pytest.raises(VolumeError, match=r"must not contain '\.\.'"):
         host(f"{tmp_path}/../x")
+    with pytest.raises(VolumeError, match="must not contain a NUL"):
+        host(f"{tmp_path}/a\0b", "File")
     with pytest.raises(VolumeError, match="Folder is an invalid volume type"):
         host(tmp_path, "Folder")
 

@@ -6,11 +6,14 @@ import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
 from podherd.errors import PodherdError
 from podherd.model.settings import Settings
+
+if TYPE_CHECKING:
+    from podherd.agent.websocket import WebSocket
 
 CONNECT_S = 5.0
 REPLY_S = 30.0
@@ -63,6 +66,17 @@ class Admin:
         with self._open("GET", _target(path, query), timeout_s) as response:
             yield response
 
+    def upgrade(self, *path: str, **query: Any) -> "WebSocket":
+        """A WebSocket at `/v1/<path…>`. Raises AgentAwayError, AnswerError."""
+        from podherd.agent.websocket import WebSocket
+
+        try:
+            return WebSocket(self._socket, _target(path, query))
+        except TimeoutError as error:
+            raise AgentAwayError("agent", "does not answer", "podherd doctor") from error
+        except OSError as error:
+            raise self._away(error) from error
+
     @contextmanager
     def _open(self, method: str, target: str, timeout_s: float | None) -> Iterator[http.client.HTTPResponse]:
         connection = UnixConnection(self._socket, timeout_s)
@@ -91,7 +105,7 @@ def _target(path: tuple[str, ...], query: Mapping[str, Any]) -> str:
     words = {key: value for key, value in query.items() if value not in (None, "", False)}
     words = {key: 1 if value is True else value for key, value in words.items()}
     target = "/v1/" + "/".join(quote(part, safe="") for part in path)
-    return f"{target}?{urlencode(words)}" if words else target
+    return f"{target}?{urlencode(words, doseq=True)}" if words else target
 
 
 def _answer_error(response: http.client.HTTPResponse) -> AnswerError:

@@ -9,11 +9,18 @@ import typer
 
 from podherd import __version__
 from podherd.agent.commands import bench
+from podherd.agent.commands.attach import attach
+from podherd.agent.commands.completion import completion, pod_names
+from podherd.agent.commands.delete import delete
 from podherd.agent.commands.describe import describe
 from podherd.agent.commands.doctor import doctor
+from podherd.agent.commands.exec import exec_
 from podherd.agent.commands.get import get
 from podherd.agent.commands.logs import logs
+from podherd.agent.commands.replay import replay
 from podherd.agent.commands.run import run
+from podherd.agent.commands.story import story
+from podherd.agent.commands.top import top
 from podherd.errors import ConfigError, PodherdError
 
 FAILED, USAGE = 1, 2
@@ -32,6 +39,14 @@ app.command()(run)
 app.command()(get)
 app.command()(describe)
 app.command()(logs)
+app.command("exec")(exec_)
+app.command()(attach)
+app.command()(delete)
+app.command()(top)
+app.command()(completion)
+app.command(hidden=True)(pod_names)
+app.command()(story)
+app.command()(replay)
 app.command()(doctor)
 app.add_typer(bench.bench, name="bench")
 app.command(context_settings=bench.PASS_ON)(bench.hollow)

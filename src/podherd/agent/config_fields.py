@@ -10,10 +10,12 @@ from podherd.agent.config_values import (
     endpoint,
     flag,
     headers,
+    ids_per_pod,
     one_of,
     path,
     period_s,
     period_us,
+    sysctls,
     text,
     texts,
     url,
@@ -36,6 +38,9 @@ ACTED: dict[str, tuple[str, Convert]] = {
     "cpuCFSQuota": ("cpu_cfs_quota", flag),
     "cpuCFSQuotaPeriod": ("cpu_cfs_period_us", period_us),
     "seccompDefault": ("seccomp_default", flag),
+    "allowedUnsafeSysctls": ("allowed_unsafe_sysctls", sysctls),
+    "singleProcessOOMKill": ("single_process_oom_kill", flag),
+    "userNamespaces": ("ids_per_pod", ids_per_pod),
     "clusterDNS": ("cluster_dns", texts),
     "clusterDomain": ("cluster_domain", text),
     "resolvConf": ("resolv_conf", text),
@@ -53,6 +58,7 @@ OWN: dict[str, tuple[str, Convert]] = {
     "relistPeriod": ("relist_s", period_s(1)),
     "shards": ("shards", whole(1, 256)),
     "drainOnExit": ("drain_on_exit", flag),
+    "journalMB": ("journal_mb", whole(0, 65536)),
     "logLevel": ("log_level", one_of("debug", "info", "warning", "error")),
 }
 """Fields of the `podherd:` block."""
@@ -66,7 +72,7 @@ imagePullCredentialsVerificationPolicy preloadedImagesVerificationAllowlist even
 enableDebuggingHandlers enableContentionProfiling healthzPort healthzBindAddress oomScoreAdj
 streamingConnectionIdleTimeout nodeStatusUpdateFrequency nodeStatusReportFrequency nodeLeaseDurationSeconds
 imageMinimumGCAge imageMaximumGCAge imageGCHighThresholdPercent imageGCLowThresholdPercent volumeStatsAggPeriod
-kubeletCgroups systemCgroups cgroupsPerQOS cpuManagerPolicy singleProcessOOMKill cpuManagerPolicyOptions
+kubeletCgroups systemCgroups cgroupsPerQOS cpuManagerPolicy cpuManagerPolicyOptions
 cpuManagerReconcilePeriod memoryManagerPolicy topologyManagerPolicy topologyManagerScope
 topologyManagerPolicyOptions qosReserved hairpinMode maxPods podCIDR podPidsLimit runOnce nodeStatusMaxImages
 maxOpenFiles contentType kubeAPIQPS kubeAPIBurst evictionHard evictionSoft evictionSoftGracePeriod
@@ -74,11 +80,11 @@ evictionPressureTransitionPeriod evictionMaxPodGracePeriod evictionMinimumReclai
 podsPerCore enableControllerAttachDetach protectKernelDefaults makeIPTablesUtilChains iptablesMasqueradeBit
 iptablesDropBit featureGates failSwapOn memorySwap containerLogMaxSize containerLogMaxFiles containerLogMaxWorkers
 containerLogMonitorInterval configMapAndSecretChangeDetectionStrategy systemReserved kubeReserved reservedSystemCPUs
-showHiddenMetricsForVersion systemReservedCgroup kubeReservedCgroup enforceNodeAllocatable allowedUnsafeSysctls
+showHiddenMetricsForVersion systemReservedCgroup kubeReservedCgroup enforceNodeAllocatable
 volumePluginDir providerID kernelMemcgNotification logging enableSystemLogHandler enableSystemLogQuery
 shutdownGracePeriod shutdownGracePeriodCriticalPods shutdownGracePeriodByPodPriority reservedMemory
 enableProfilingHandler enableDebugFlagsHandler memoryThrottlingFactor memoryReservationPolicy registerWithTaints
-registerNode tracing localStorageCapacityIsolation failCgroupV1 userNamespaces
+registerNode tracing localStorageCapacityIsolation failCgroupV1
 """
 
 KNOWN = frozenset(_KNOWN.split())

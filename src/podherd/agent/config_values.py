@@ -86,6 +86,26 @@ def one_of(*words: str) -> Convert:
     return convert
 
 
+def sysctls(value: Any) -> tuple[str, ...]:
+    """Names of kernel parameters, or prefixes that end in `*`, each of a namespace that pods have of their own."""
+    from podherd.model.sysctls import namespace_of
+
+    names = texts(value)
+    for name in names:
+        if "*" in name[:-1] or not namespace_of(name):
+            raise ValueError(f"{name!r} is not known to be namespaced (such as net.ipv4.tcp_mem, kernel.msg* or net.*)")
+    return names
+
+
+def ids_per_pod(value: Any) -> int:
+    """`userNamespaces`: a mapping that holds `idsPerPod`, a multiple of 65536."""
+    unit, largest = 65536, 1 << 26
+    ids = value.get("idsPerPod", unit) if isinstance(value, Mapping) and not value.keys() - {"idsPerPod"} else None
+    if not isinstance(ids, int) or isinstance(ids, bool) or not unit <= ids <= largest or ids % unit:
+        raise ValueError(f"{value!r} is not idsPerPod: a multiple of {unit}, {largest} at most")
+    return ids
+
+
 def texts(value: Any) -> tuple[str, ...]:
     """A list of strings."""
     if not isinstance(value, list):

@@ -1,8 +1,8 @@
 """One life of the driver and its Ray, as the parent sees it: start it, hear it, know when it dies, end all of it."""
 
 import os
+import signal
 import socket
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -11,6 +11,7 @@ from typing import Any
 
 from podherd.actors import ray_settings
 from podherd.agent import link, procs
+from podherd.agent.guard import Guard, Program
 from podherd.model.settings import Settings
 
 VITAL = ("raylet", "gcs_server")
@@ -40,16 +41,17 @@ class Herd:
         with self._log.open("wb") as log:
             self._socket, theirs = socket.socketpair()
             with theirs:
-                self._driver = subprocess.Popen(
-                    [*DRIVER, str(theirs.fileno())],
-                    env=environment, pass_fds=[theirs.fileno()], start_new_session=True,
-                    stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                )  # fmt: skip
-        self.pid = self._driver.pid
-        self._pidfds = {"driver": os.pidfd_open(self.pid)}
+                command = [*DRIVER, str(theirs.fileno())]
+                self._guard = Guard(Program(command, environment, theirs.fileno(), log.fileno()))
+        self._pidfds = {"driver": self._guard.driver_pidfd}
         with suppress(OSError):  # it is dead already: the pidfd tells
             link.send_settings(self._socket, settings)
         self._socket.setblocking(False)
+
+    @property
+    def guard_pid(self) -> int:
+        """The one process of this life that is the parent's own child."""
+        return self._guard.pid
 
     def files(self) -> Iterator[tuple[int, str]]:
         """What to wait for: the socket (empty name) and the pidfd of each vital process, with its name."""
@@ -66,7 +68,7 @@ class Herd:
         except OSError:
             data = b""
         if not data:
-            procs.kill([self.pid])
+            self._kill_driver()
         for report in self._reports.feed(data):
             self._take(report)
 
@@ -80,7 +82,11 @@ class Herd:
                 try:
                     self._pidfds[name] = os.pidfd_open(self.pids[name])
                 except ProcessLookupError:
-                    procs.kill([self.pid])
+                    self._kill_driver()
+
+    def _kill_driver(self) -> None:
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._pidfds["driver"], signal.SIGKILL)
 
     def order(self, line: bytes) -> None:
         """Tell the driver something; one that is dead does not mind."""
@@ -94,12 +100,12 @@ class Herd:
         return pid in self.pids.values() or procs.environment_value(pid, ray_settings.MARKER) == self._tree
 
     def end(self) -> None:
-        """Kill the whole tree, also what has already lost its parents, and wait until it is gone."""
+        """Wait until the whole tree is gone: the guard kills it, and what outlives a killed guard is killed here."""
+        self._guard.end()
         mine = {pid for pid in procs.children() if self.owns(pid)}
-        killed = procs.kill_tree({self.pid, *self.pids.values(), *mine} & procs.tree([os.getpid()]))
+        killed = procs.kill_tree(mine) if mine else set()
         procs.wait_dead(killed, KILLED_WITHIN_S)
-        self._driver.wait()
-        procs.bury(killed)
+        procs.bury(mine | killed)
         for pidfd in self._pidfds.values():
             os.close(pidfd)
         self._socket.close()

@@ -17,6 +17,7 @@ def pod(answer: Object, now: float) -> str:
         *_containers("Init Containers", spec, status, "initContainers", "initContainerStatuses"),
     ]
     lines += _containers("Containers", spec, status, "containers", "containerStatuses")
+    lines += _containers("Ephemeral Containers", spec, status, "ephemeralContainers", "ephemeralContainerStatuses")
     lines += _conditions(status) + _volumes(spec) + _events(answer["events"], now)
     return "".join(f"{line.rstrip()}\n" for line in lines)
 
@@ -71,6 +72,9 @@ def _container(container: Object, status: Object) -> list[str]:
     lines.append(field("Container ID", status.get("containerID") or "<none>", 4))
     lines.append(field("Image", container.get("image", status.get("image", "<none>")), 4))
     lines.append(field("Image ID", status.get("imageID") or "<none>", 4))
+    for name, key in (("Restart Policy", "restartPolicy"), ("Target", "targetContainerName")):
+        if word := container.get(key):
+            lines.append(field(name, word, 4))
     ports = [f"{port['containerPort']}/{port.get('protocol', 'TCP')}" for port in container.get("ports") or ()]
     lines.append(field("Ports", ", ".join(ports) or "<none>", 4))
     for name, key in (("Command", "command"), ("Args", "args")):

@@ -1,8 +1,8 @@
 """The process that a user starts. It has no Ray in it, lives through every death of Ray, and builds Ray again.
 
 It watches the driver, the raylet and the GCS by pidfd; when one dies, all of that life is killed and a new one begins
-(containers are the runtime's, and untouched). It is the subreaper of all below, so that no orphan of a killed actor
-escapes it. When it dies itself, the kernel kills the driver, and with that everything of Ray; `guard` finds the rest.
+(containers are the runtime's, and untouched). Between it and the driver stands the `guard`, which ends what a killed
+actor leaves, and everything when the parent dies. The parent is a subreaper too: for the orphans of a killed guard.
 """
 
 import json
@@ -21,7 +21,7 @@ from pathlib import Path
 
 from podherd.actors import logs
 from podherd.actors.ray_settings import MARKER, remove_outside_dir
-from podherd.agent import guard, link, procs
+from podherd.agent import link, procs
 from podherd.agent.admin import Admin
 from podherd.agent.config_values import HOLLOW
 from podherd.agent.herd import Herd
@@ -30,7 +30,8 @@ from podherd.agent.rebuild import BackOff
 from podherd.errors import PodherdError
 from podherd.model.settings import Settings
 
-ORPHANS_EVERY_S = 1.0
+ORPHANS_EVERY_S = 5.0
+"""The guard looks more often; here arrives only what outlives a guard."""
 STOP_WITHIN_S = 5.0
 DRAIN_WITHIN_S = 300.0
 """A pod's grace is its own affair, but the agent does not wait for ever; a second Ctrl-C ends it at once."""
@@ -48,7 +49,6 @@ def run(settings: Settings, on_state: Say, on_log: Say | None = None) -> int:
     run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     mark = f"{os.getpid()}-{secrets.token_hex(8)}"
     with (
-        guard.standing(mark),
         _hollow(settings, on_state) as (hollow, settled),
         _signals() as wakeup,
         _log_pipe(settled) as pipe,
@@ -213,11 +213,11 @@ class Parent:
         return False
 
     def _kill_orphans(self) -> bool:
-        """Kill what became our child without being started by us: it comes from a dead actor. Whether there was any.
+        """Kill what became our child without being started by us: it comes from a dead guard. Whether there was any.
 
         A zombie is buried. A process of another origin (a runtime's shim, say) is left alone: ours carry the mark.
         """
-        started = {self._herd.pid} if self._herd is not None else set()
+        started = {self._herd.guard_pid} if self._herd is not None else set()
         if self._hollow is not None:
             started.add(self._hollow.pid)
         strangers = procs.children() - started - self._not_mine

@@ -5,6 +5,7 @@ import os
 import signal
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
@@ -61,12 +62,10 @@ def tree(roots: Iterable[int]) -> set[int]:
 
 
 def kill(pids: Iterable[int], number: signal.Signals = signal.SIGKILL) -> None:
-    """Send a signal to each; one that is gone is fine."""
+    """Send a signal to each; one that is gone is fine, and one of another user's is beyond our reach."""
     for pid in pids:
-        try:
+        with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
-        except ProcessLookupError:
-            continue
 
 
 def kill_tree(roots: Iterable[int]) -> set[int]:

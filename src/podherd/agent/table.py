@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import takewhile
 from typing import Any
 
 Row = dict[str, Any]
-"""A row of the admin API: uid, namespace, name, source, phase, deleting, createdAt and status (v1.PodStatus)."""
+"""A row of the admin API: uid, namespace, name, source, phase, deleting, createdAt, status (v1.PodStatus), sidecars."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,17 +25,19 @@ class PodLine:
 
 def pod_line(row: Row, now: float) -> PodLine:
     """The cells of a row; `now` in seconds since the epoch."""
-    status = row["status"]
+    status, sidecars = row["status"], row.get("sidecars") or ()
     inits, regular = status.get("initContainerStatuses") or [], status.get("containerStatuses") or []
-    sidecars = [found for found in inits if _is_sidecar(found, status)]
-    shown = [*sidecars, *regular] if initialised(status) or not _waits_for_init(inits) else inits
-    ready = sum(1 for found in [*sidecars, *regular] if found.get("ready") and "running" in _state(found))
+    beside = [found for found in inits if found["name"] in sidecars]
+    begun = _is_past_init(row)
+    up = [found for found in _passed(inits, sidecars) if found["name"] in sidecars and found.get("ready")]
+    if begun:
+        up += [found for found in regular if found.get("ready") and "running" in _state(found)]
     return PodLine(
         namespace=row["namespace"],
         name=row["name"],
-        ready=f"{ready}/{len(sidecars) + len(regular)}",
+        ready=f"{len(up)}/{len(sidecars) + len(regular)}",
         status=status_word(row),
-        restarts=_restarts(shown, now),
+        restarts=_restarts([*beside, *regular] if begun else inits, now),
         age=age(now - row["createdAt"]) if row["createdAt"] else "<unknown>",
         ip=status.get("podIP") or "<none>",
     )
@@ -43,16 +46,20 @@ def pod_line(row: Row, now: float) -> PodLine:
 def status_word(row: Row) -> str:
     """kubectl's STATUS: the phase, unless a container, an init container or the deletion says more."""
     status = row["status"]
-    inits = status.get("initContainerStatuses") or []
     word: str = status.get("reason") or row["phase"]
-    waiting = _init_word(inits, status)
-    if waiting and not initialised(status):
-        word = waiting
-    else:
+    if waits := _init_word(status.get("initContainerStatuses") or [], row.get("sidecars") or ()):
+        word = waits
+    if _is_past_init(row):
         word = _container_word(status.get("containerStatuses") or [], word, status)
     if row["deleting"] and row["phase"] not in ("Succeeded", "Failed"):
         return "Terminating"
     return word
+
+
+def _is_past_init(row: Row) -> bool:
+    """Whether the regular containers tell how the pod is."""
+    inits = row["status"].get("initContainerStatuses") or []
+    return initialised(row["status"]) or not _init_word(inits, row.get("sidecars") or ())
 
 
 def initialised(status: Row) -> bool:
@@ -68,27 +75,27 @@ def _state(found: Row) -> Row:
     return found.get("state") or {}
 
 
-def _is_sidecar(found: Row, status: Row) -> bool:
-    """A status does not say it, but only a sidecar still runs once the pod is initialised."""
-    return "running" in _state(found) and bool(found.get("started")) and initialised(status)
+def _is_through(found: Row, sidecars: Sequence[str]) -> bool:
+    """Whether an init container has ended well, or is a sidecar that has started."""
+    ended = _state(found).get("terminated")
+    return bool(ended and ended.get("exitCode") == 0) or (found["name"] in sidecars and bool(found.get("started")))
 
 
-def _waits_for_init(inits: Sequence[Row]) -> bool:
-    return any((_state(found).get("terminated") or {}).get("exitCode") != 0 for found in inits)
+def _passed(inits: Sequence[Row], sidecars: Sequence[str]) -> list[Row]:
+    """Those before the first one that the others wait for."""
+    return list(takewhile(lambda found: _is_through(found, sidecars), inits))
 
 
-def _init_word(inits: Sequence[Row], status: Row) -> str:
-    for done, found in enumerate(inits):
-        state = _state(found)
-        ended, waiting = state.get("terminated"), state.get("waiting") or {}
-        if (ended and ended.get("exitCode") == 0) or _is_sidecar(found, status):
-            continue
-        if ended:
-            return f"Init:{_ended_word(ended)}"
-        if waiting.get("reason") not in (None, "", "PodInitializing"):
-            return f"Init:{waiting['reason']}"
-        return f"Init:{done}/{len(inits)}"
-    return ""
+def _init_word(inits: Sequence[Row], sidecars: Sequence[str]) -> str:
+    """What the first of them that is not through says; empty when all are."""
+    done = len(_passed(inits, sidecars))
+    if done == len(inits):
+        return ""
+    state = _state(inits[done])
+    if ended := state.get("terminated"):
+        return f"Init:{_ended_word(ended)}"
+    reason = (state.get("waiting") or {}).get("reason")
+    return f"Init:{reason}" if reason not in (None, "", "PodInitializing") else f"Init:{done}/{len(inits)}"
 
 
 def _ended_word(ended: Row) -> str:

@@ -11,6 +11,7 @@ from cri_api.v1 import api_pb2 as pb
 
 from podherd.cri.channel import open_channel
 from podherd.cri.ready import until_ready
+from podherd.cri.streams.remote import Wants
 from podherd.cri.table import ImageCalls, RuntimeCalls
 from podherd.errors import CriError
 from podherd.model import keys
@@ -145,6 +146,35 @@ class Cri:
         """
         request = pb.ExecSyncRequest(container_id=container_id, cmd=command, timeout=timeout_s)
         return await self._runtime.exec_sync(request, timeout_s + EXEC_SLACK_S if timeout_s else None)
+
+    async def exec_url(self, container_id: str, command: Sequence[str], wants: Wants) -> str:
+        """Where to run a command with streams: for `streams.remote.open_remote`, once, within a minute."""
+        request = pb.ExecRequest(
+            container_id=container_id, cmd=command,
+            tty=wants.tty, stdin=wants.stdin, stdout=wants.stdout, stderr=wants.stderr,
+        )  # fmt: skip
+        return (await self._runtime.exec(request, self._request_s)).url
+
+    async def attach_url(self, container_id: str, wants: Wants) -> str:
+        """Where to join the streams of a container's own process; `wants.tty` must be what the container has."""
+        request = pb.AttachRequest(
+            container_id=container_id,
+            tty=wants.tty, stdin=wants.stdin, stdout=wants.stdout, stderr=wants.stderr,
+        )  # fmt: skip
+        return (await self._runtime.attach(request, self._request_s)).url
+
+    async def containers_named(self, pod_uid: str, name: str, timeout_s: float | None = None) -> list[pb.Container]:
+        """Every attempt of a pod's container that the runtime holds, the newest first."""
+        label = {keys.POD_UID: pod_uid, keys.CONTAINER_NAME: name}
+        request = pb.ListContainersRequest(filter=pb.ContainerFilter(label_selector=label))
+        reply = await self._runtime.list_containers(request, timeout_s or self._request_s)
+        found = pb.ListContainersResponse.FromString(reply).containers
+        return sorted(found, key=lambda one: one.created_at, reverse=True)
+
+    async def container_stats(self, timeout_s: float | None = None) -> list[pb.ContainerStats]:
+        """CPU, memory and file system use of every running container, as the runtime measures it."""
+        request = pb.ListContainerStatsRequest(filter=pb.ContainerStatsFilter())
+        return list((await self._runtime.list_stats(request, timeout_s or self._request_s)).stats)
 
     async def reopen_log(self, container_id: str) -> None:
         """Make the runtime open the container's log file anew, after its rotation."""

@@ -32,6 +32,11 @@ class RuntimeCalls:
             "ContainerStatus", pb.ContainerStatusRequest, pb.ContainerStatusResponse.FromString
         )
         self.exec_sync = call("ExecSync", pb.ExecSyncRequest, pb.ExecSyncResponse.FromString)
+        self.exec = call("Exec", pb.ExecRequest, pb.ExecResponse.FromString)
+        self.attach = call("Attach", pb.AttachRequest, pb.AttachResponse.FromString)
+        self.list_stats = call(
+            "ListContainerStats", pb.ListContainerStatsRequest, pb.ListContainerStatsResponse.FromString
+        )
         self.reopen_log = call(
             "ReopenContainerLog", pb.ReopenContainerLogRequest, pb.ReopenContainerLogResponse.FromString
         )

@@ -48,6 +48,8 @@ class Behaviour:
     """Write so many numbered lines to the log at the start."""
     log: str = ""
     """Write this text to the log at the start."""
+    last_words: str = ""
+    """Write this text to the file mounted at the terminationMessagePath, at the start."""
     exec_exit_code: int = 0
     exec_stdout: str = ""
     exec_stderr: str = ""

@@ -67,7 +67,7 @@ class ContainerCalls:
         return id_reply(container.id)
 
     def start(self, request: bytes) -> bytes | Awaitable[bytes]:
-        """StartContainer; `start-delay`, `start-error`, `log`, `log-lines`."""
+        """StartContainer; `start-delay`, `start-error`, `log`, `log-lines`, `last-words`."""
         container = self._containers.begin_start(id_in(request))
         behaviour = self._ledger.behaviour(container.sandbox, container)
         if not behaviour.start_delay_s and not behaviour.start_error:
@@ -82,6 +82,8 @@ class ContainerCalls:
     def _started(self, container: Container) -> bytes:
         if container.log_path:
             self._write_log(container)
+        if words := self._ledger.behaviour(container.sandbox, container).last_words:
+            logfile.write_last_words(container.status(), words)
         self._containers.commit_start(container)
         return DONE
 

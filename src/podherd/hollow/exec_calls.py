@@ -1,43 +1,81 @@
-"""ExecSync, scripted; the streaming calls, which a node of records does not have."""
+"""ExecSync, scripted; Exec and Attach as URLs of the streaming server; what a node of records does not have."""
 
 import asyncio
 from collections.abc import Awaitable
 
 from cri_api.v1 import api_pb2 as api
 
+from podherd.cri.streams.remote import Wants
 from podherd.hollow.behaviour import Behaviour
 from podherd.hollow.door import Call
-from podherd.hollow.records import RUNNING, STATE_NAMES
+from podherd.hollow.records import RUNNING, STATE_NAMES, Container
 from podherd.hollow.refusal import RefusedError
 from podherd.hollow.runtime import Runtime
+from podherd.hollow.streaming import StreamServer, Ticket
 
-_LACKING = (
-    "Exec", "Attach", "PortForward", "CheckpointContainer", "ListMetricDescriptors", "ListPodSandboxMetrics",
-)  # fmt: skip
+_LACKING = ("PortForward", "CheckpointContainer", "ListMetricDescriptors", "ListPodSandboxMetrics")
 
 
 class ExecCalls:
     """`exec-exit-code`, `exec-stdout`, `exec-stderr`, `exec-delay`, `exec-error` say what every command does."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: Runtime, streams: StreamServer) -> None:
         self._ledger = runtime.ledger
+        self._streams = streams
 
     def table(self) -> dict[str, Call]:
         """By the CRI's names."""
-        return {"ExecSync": self.exec_sync} | {method: _lacking(method) for method in _LACKING}
+        calls: dict[str, Call] = {"ExecSync": self.exec_sync, "Exec": self.exec, "Attach": self.attach}
+        return calls | {method: _lacking(method) for method in _LACKING}
 
     def exec_sync(self, request: bytes) -> bytes | Awaitable[bytes]:
         """ExecSync in a running container; exit code 0 and no output where nothing is scripted."""
         message = api.ExecSyncRequest.FromString(request)
-        container = self._ledger.container(message.container_id)
+        behaviour = self._behaviour(self._running(message.container_id, "exec in"))
+        return _later(behaviour, message.timeout) if behaviour.exec_delay_s else _outcome(behaviour)
+
+    async def exec(self, request: bytes) -> bytes:
+        """Exec: where a command of `pretend` can be run with streams."""
+        message = api.ExecRequest.FromString(request)
+        _check(message)
+        container = self._running(message.container_id, "exec in")
+        url = await self._streams.url(
+            Ticket(container, tuple(message.cmd), _wants(message), self._behaviour(container))
+        )
+        return api.ExecResponse(url=url).SerializeToString()
+
+    async def attach(self, request: bytes) -> bytes:
+        """Attach: where the container's own streams are; it repeats what it is told on stdin until it exits."""
+        message = api.AttachRequest.FromString(request)
+        _check(message)
+        container = self._running(message.container_id, "attach to")
+        url = await self._streams.url(Ticket(container, (), _wants(message), self._behaviour(container)))
+        return api.AttachResponse(url=url).SerializeToString()
+
+    def _behaviour(self, container: Container) -> Behaviour:
+        return self._ledger.behaviour(container.sandbox, container)
+
+    def _running(self, container_id: str, deed: str) -> Container:
+        container = self._ledger.container(container_id)
         if container is None:
-            missing = f'failed to find container "{message.container_id}" in store: not found'
-            raise RefusedError("NOT_FOUND", f"failed to exec in container: {missing}")
+            missing = f'failed to find container "{container_id}" in store: not found'
+            raise RefusedError("NOT_FOUND", f"failed to {deed} container: {missing}")
         if container.state != RUNNING:
             state = STATE_NAMES[container.state]
-            raise RefusedError("UNKNOWN", f"failed to exec in container: container is in {state} state")
-        behaviour = self._ledger.behaviour(container.sandbox, container)
-        return _later(behaviour, message.timeout) if behaviour.exec_delay_s else _outcome(behaviour)
+            raise RefusedError("UNKNOWN", f"failed to {deed} container: container is in {state} state")
+        return container
+
+
+def _wants(message: api.ExecRequest | api.AttachRequest) -> Wants:
+    return Wants(stdin=message.stdin, stdout=message.stdout, stderr=message.stderr, tty=message.tty)
+
+
+def _check(message: api.ExecRequest | api.AttachRequest) -> None:
+    """The kubelet's streaming server refuses these (CRI: a terminal has no stderr)."""
+    if message.tty and message.stderr:
+        raise RefusedError("INVALID_ARGUMENT", "tty and stderr cannot both be true")
+    if not (message.stdin or message.stdout or message.stderr):
+        raise RefusedError("INVALID_ARGUMENT", "one of stdin, stdout, or stderr must be set")
 
 
 async def _later(behaviour: Behaviour, timeout_s: int) -> bytes:

@@ -1,7 +1,15 @@
-"""Log files of containers, in the CRI format `<RFC3339Nano> stdout F <text>` (kubelet behaviour, section 3.10)."""
+"""Files that containers write: logs, in the CRI format `<RFC3339Nano> stdout F <text>`, and termination messages.
 
+Kubelet behaviour, sections 3.8 and 3.10.
+"""
+
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+
+from cri_api.v1 import api_pb2 as api
+
+_MESSAGE_PATH = "io.kubernetes.container.terminationMessagePath"
 
 
 def stamp(time_ns: int) -> str:
@@ -22,3 +30,13 @@ def append(path: str, content: str) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("a", encoding="utf-8") as out:
         out.write(content)
+
+
+def write_last_words(encoded: bytes, words: str) -> None:
+    """Write to the file that the container of this encoded status has at its terminationMessagePath, if it has one."""
+    status = api.ContainerStatus.FromString(encoded)
+    inside = status.annotations.get(_MESSAGE_PATH)
+    for mount in status.mounts:
+        if mount.container_path == inside:
+            with suppress(OSError):
+                Path(mount.host_path).write_text(words, encoding="utf-8")

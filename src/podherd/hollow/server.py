@@ -26,6 +26,7 @@ from podherd.hollow.refusal import RefusedError
 from podherd.hollow.requests import describe
 from podherd.hollow.runtime import Runtime
 from podherd.hollow.sandbox_calls import SandboxCalls
+from podherd.hollow.streaming import StreamServer
 from podherd.hollow.timers import Timers
 from podherd.model.sockets import SOCKET_PATH_BYTES
 
@@ -83,6 +84,7 @@ class HollowServer:
         self.events = Broadcast(time_ns, options.events)
         ledger.tell = self.events.tell
         node = NodeCalls(options.cgroup_driver)
+        self._streams = StreamServer()
         self._door = Door(Faults(), Tally(), ledger.journal, partial(describe, ledger), time_ns)
         self._control = ControlCalls(self.runtime, self._door, self.events, node)
         self._control.restart = self._begin_restart
@@ -90,7 +92,7 @@ class HollowServer:
             node.table()
             | SandboxCalls(self.runtime).table()
             | ContainerCalls(self.runtime, options.log_dir_writes).table()
-            | ExecCalls(self.runtime).table()
+            | ExecCalls(self.runtime, self._streams).table()
         )
         tables = {
             RUNTIME_SERVICE: runtime_calls,
@@ -139,6 +141,7 @@ class HollowServer:
             self._alarm.cancel()
 
     async def _leave(self) -> None:
+        await self._streams.close()
         server, self._server = self._server, None
         if server is not None:
             server.close()

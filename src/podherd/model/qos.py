@@ -15,7 +15,7 @@ _COMPUTE = ("cpu", "memory")
 def qos_class(body: Body) -> str:
     """The class of a v1.Pod: by cpu and memory of its own resources where it has any, else of all its containers.
 
-    Raises QuantityError.
+    A request that is not given is its limit, one of 0 is less than it. Raises QuantityError.
     """
     spec = body["spec"]
     if own := spec.get("resources"):
@@ -27,14 +27,14 @@ def qos_class(body: Body) -> str:
 def _class_of(every: Iterable[Body]) -> str:
     guaranteed, asks = True, False
     for resources in every:
-        requests, limits = _positive(resources.get("requests")), _positive(resources.get("limits"))
-        asks = asks or bool(requests or limits)
-        guaranteed = guaranteed and len(limits) == len(_COMPUTE) and {**limits, **requests} == limits
+        requests, limits = _amounts(resources.get("requests")), _amounts(resources.get("limits"))
+        asks = asks or any(requests.values()) or any(limits.values())
+        limited = len(limits) == len(_COMPUTE) and all(limits.values())
+        guaranteed = guaranteed and limited and {**limits, **requests} == limits
     if not asks:
         return BEST_EFFORT
     return GUARANTEED if guaranteed else BURSTABLE
 
 
-def _positive(amounts: Mapping[str, Any] | None) -> dict[str, int]:
-    values = ((name, milli_of(amounts[name])) for name in _COMPUTE if amounts and name in amounts)
-    return {name: milli for name, milli in values if milli}
+def _amounts(amounts: Mapping[str, Any] | None) -> dict[str, int]:
+    return {name: milli_of(amounts[name]) for name in _COMPUTE if name in amounts} if amounts else {}

@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from podherd.model.pod import Container, ContainerKind, Pod
+from podherd.model.pod import Body, Container, Pod
 from podherd.model.quantity import bytes_of, milli_of
 
 Amounts = dict[str, int]
 """`cpu` in thousandths of a CPU; everything else in whole units (bytes for memory and storage)."""
+HUGE_PAGES = "hugepages-"
+"""Prefix of a resource that is memory in pages of one size, such as `hugepages-2Mi`."""
 
 
 def amounts_of(resources: Mapping[str, Any] | None, kind: str) -> Amounts:
@@ -21,26 +23,33 @@ def container_amounts(container: Container, kind: str) -> Amounts:
     return amounts_of(container.body.get("resources"), kind)
 
 
-def pod_amounts(pod: Pod, kind: str) -> Amounts:
-    """The pod's `requests` or `limits` without overhead; its own (pod-level) ones win over the containers'.
+def sum_of(spec: Body, kind: str) -> Amounts:
+    """What the containers of a v1.PodSpec need at most at once, of `requests` or `limits`. Raises QuantityError.
 
     Regular containers and sidecars run together; an init container runs beside the sidecars before it only.
     """
     together: Amounts = {}
-    for container in pod.containers:
-        _add(together, container_amounts(container, kind))
+    for container in spec["containers"]:
+        _add(together, amounts_of(container.get("resources"), kind))
     sidecars: Amounts = {}
     peak: Amounts = {}
-    for container in pod.init_containers:
-        own = container_amounts(container, kind)
-        if container.kind is ContainerKind.SIDECAR:
+    for container in spec.get("initContainers") or ():
+        own = amounts_of(container.get("resources"), kind)
+        if container.get("restartPolicy") == "Always":
             _add(sidecars, own)
             _add(together, own)
             _raise_to(peak, sidecars)
         else:
             _raise_to(peak, _sum(sidecars, own))
     _raise_to(together, peak)
-    return {**together, **amounts_of(pod.body["spec"].get("resources"), kind)}
+    return together
+
+
+def pod_amounts(pod: Pod, kind: str) -> Amounts:
+    """The pod's `requests` or `limits` without overhead; its own (pod-level) ones win over the containers'."""
+    spec = pod.body["spec"]
+    total = sum_of(spec, kind)
+    return {**total, **amounts_of(spec["resources"], kind)} if spec.get("resources") else total
 
 
 def overhead_of(pod: Pod) -> Amounts:

@@ -31,6 +31,8 @@ class Settings:
     cpu_cfs_quota: bool = True
     """Whether CPU limits are enforced (`cpuCFSQuota`)."""
     cpu_cfs_period_us: int = 100_000
+    single_process_oom_kill: bool = False
+    """Whether running out of memory kills one process, not the whole container (`singleProcessOOMKill`); on v2."""
     seccomp_default: bool = False
     """Whether a container without a seccomp profile gets the runtime's (`seccompDefault`), not none."""
     hostname_override: str = ""
@@ -43,11 +45,11 @@ class Settings:
     ids_per_pod: int = 65536
     """Size of a pod's user namespace (`userNamespaces.idsPerPod`)."""
     journal_mb: int = 32
-    """Size of each actor's journal, in MiB (`podherd.journalMB`); 0: none is kept."""
+    """Size of each actor's journal, in MiB (`journalMB` of the `podherd:` block); 0: none is kept."""
     pull_qps: float = 5.0
     pull_burst: int = 10
     max_parallel_pulls: int = 1
-    """1: serial in each shard, as the kubelet's `serializeImagePulls`. Limits of pulls are divided among the shards."""
+    """1: serial, as the kubelet's `serializeImagePulls`. Limits of pulls are the node's, all shards together."""
     shards: int = 2
     drain_on_exit: bool = False
     log_level: str = "info"

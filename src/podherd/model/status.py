@@ -13,6 +13,7 @@ CONTAINER_CREATING = "ContainerCreating"
 POD_INITIALIZING = "PodInitializing"
 CRASH_LOOP_BACK_OFF = "CrashLoopBackOff"
 IMAGE_PULL_BACK_OFF = "ImagePullBackOff"
+POST_START_HOOK_ERROR = "PostStartHookError"
 STATUS_UNKNOWN = "ContainerStatusUnknown"
 STATUS_UNKNOWN_EXIT = 137
 LOST_MESSAGE = "The container could not be located when the pod was terminated"

@@ -32,17 +32,11 @@ class Row(NamedTuple):
     when: Test = lambda value, _parent: bool(value)
 
 
-_SAFE_SYSCTLS = frozenset({
-    "kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.tcp_syncookies", "net.ipv4.ping_group_range",
-    "net.ipv4.ip_unprivileged_port_start", "net.ipv4.ip_local_reserved_ports", "net.ipv4.tcp_keepalive_time",
-    "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_keepalive_intvl", "net.ipv4.tcp_keepalive_probes", "net.ipv4.tcp_rmem",
-    "net.ipv4.tcp_wmem",
-})  # fmt: skip
 _KUBE_RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})
 _NO_VOLUME = (
-    "awsElasticBlockStore", "azureDisk", "azureFile", "cephfs", "cinder", "configMap", "csi", "downwardAPI",
-    "ephemeral", "fc", "flexVolume", "flocker", "gcePersistentDisk", "gitRepo", "glusterfs", "image", "iscsi", "nfs",
-    "persistentVolumeClaim", "photonPersistentDisk", "portworxVolume", "projected", "quobyte", "rbd", "scaleIO",
+    "awsElasticBlockStore", "azureDisk", "azureFile", "cephfs", "cinder", "configMap", "csi",
+    "ephemeral", "fc", "flexVolume", "flocker", "gcePersistentDisk", "gitRepo", "glusterfs", "iscsi", "nfs",
+    "persistentVolumeClaim", "photonPersistentDisk", "portworxVolume", "quobyte", "rbd", "scaleIO",
     "secret", "storageos", "vsphereVolume",
 )  # fmt: skip
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
@@ -61,37 +55,17 @@ def _has_device(value: Any, _parent: Mapping[str, Any]) -> bool:
 
 
 TABLE: tuple[Row, ...] = (
-    Row("spec.initContainers", Effect.REFUSE, "init containers and sidecars"),
-    Row("spec.ephemeralContainers", Effect.REFUSE, "ephemeral containers"),
-    Row("spec.containers[].lifecycle.postStart", Effect.REFUSE, "lifecycle hooks", _given),
-    Row("spec.containers[].lifecycle.preStop", Effect.REFUSE, "lifecycle hooks", _given),
-    Row("spec.containers[].restartPolicy", Effect.REFUSE, "a container's own restart policy"),
-    Row("spec.containers[].restartPolicyRules", Effect.REFUSE, "a container's own restart rules"),
     Row("spec.containers[].volumeDevices", Effect.REFUSE, "block volumes"),
-    Row("spec.containers[].volumeMounts[].subPath", Effect.REFUSE, "mounting a part of a volume"),
-    Row("spec.containers[].volumeMounts[].subPathExpr", Effect.REFUSE, "mounting a part of a volume"),
-    Row("spec.containers[].volumeMounts[].recursiveReadOnly", Effect.REFUSE, "recursive read-only mounts",
-        lambda value, _parent: value == "Enabled"),
     Row("spec.containers[].resources.claims", Effect.REFUSE, "resource claims"),
-    Row("spec.containers[].env[].valueFrom.fileKeyRef", Effect.REFUSE, "variables from files", _given),
     *(Row(f"spec.volumes[].{kind}", Effect.REFUSE, f"{kind} volumes", _given) for kind in _NO_VOLUME),
-    Row("spec.activeDeadlineSeconds", Effect.REFUSE, "a deadline for the pod"),
-    Row("spec.hostUsers", Effect.REFUSE, "user namespaces", lambda value, _parent: value is False),
-    Row("spec.resources", Effect.REFUSE, "resources of the pod as a whole"),
     Row("spec.resourceClaims", Effect.REFUSE, "resource claims"),
     Row("spec.schedulingGates", Effect.REFUSE, "scheduling gates"),
     Row("spec.os.name", Effect.REFUSE, "Windows pods", lambda value, _parent: value == "windows"),
-    Row("spec.securityContext.sysctls[].name", Effect.REFUSE, "sysctls that Kubernetes does not call safe",
-        lambda value, _parent: value.replace("/", ".") not in _SAFE_SYSCTLS),
     *(Row(f"spec.containers[].{probe}", Effect.WARN, "probes: the container counts as started and ready once it runs",
           _given) for probe in _PROBES),
-    Row("spec.containers[].volumeMounts[].recursiveReadOnly", Effect.WARN, "recursive read-only mounts",
-        lambda value, _parent: value == "IfPossible"),
     Row("spec.containers[].resources.limits", Effect.WARN, "device plugins: the container gets no device",
         _has_device),
     Row("spec.volumes[].emptyDir.sizeLimit", Effect.WARN, "enforcing a size on disk", _on_disk),
-    Row("spec.securityContext.fsGroup", Effect.WARN, "changing a volume's group: fsGroup only joins the group", _given),
-    Row("spec.readinessGates", Effect.WARN, "readiness gates"),
     Row("spec.nodeSelector", Effect.WARN, "admission by node labels: the pod runs here whatever they are"),
     Row("spec.affinity", Effect.WARN, "admission by affinity: the pod runs here whatever it says"),
     Row("spec.topologySpreadConstraints", Effect.WARN, "spreading: the pod runs here"),
@@ -117,13 +91,15 @@ class _Branch(NamedTuple):
 
 @cache
 def _tree() -> _Branch:
-    """The table by field, so that a pod is walked along its own fields only."""
+    """The table by field, so that a pod is walked along its own fields only; init containers have the same rows."""
     root = _Branch([], {})
     for row in TABLE:
         branch = root
         for name in row.path.split("."):
             branch = branch.fields.setdefault(name, _Branch([], {}))
         branch.rows.append(row)
+    spec = root.fields["spec"].fields
+    spec["initContainers[]"] = spec["containers[]"]
     return root
 
 

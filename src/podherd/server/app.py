@@ -12,12 +12,14 @@ from podherd.server.log_page import LogPage
 from podherd.server.node_pages import NodePages
 from podherd.server.pod_pages import PodPages
 from podherd.server.replies import errors
+from podherd.server.stream_page import StreamPage
+from podherd.server.top_page import TopPage
 
 CLOSE_S = 1.0
 """How long open streams may go on when the server stops."""
 
 
-def build(pods: PodPages, logs: LogPage, node: NodePages) -> web.Application:
+def build(pods: PodPages, logs: LogPage, streams: StreamPage, top: TopPage, node: NodePages) -> web.Application:
     """All routes of the admin API."""
     app = web.Application(middlewares=[errors])
     app.add_routes([
@@ -31,6 +33,9 @@ def build(pods: PodPages, logs: LogPage, node: NodePages) -> web.Application:
         web.get("/v1/watch", pods.watch),
         web.get("/v1/logs/{namespace}/{name}", logs.get),
         web.get("/v1/log", logs.get),
+        web.get("/v1/exec", streams.exec),
+        web.get("/v1/attach", streams.attach),
+        web.get("/v1/top", top.get),
         web.get("/v1/node", node.node),
         web.get("/v1/images", node.images),
         web.get("/v1/actors", node.actors),

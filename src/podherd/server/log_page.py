@@ -1,38 +1,45 @@
 """The page that streams a container's log."""
 
+import time
 from collections.abc import Callable
+from contextlib import aclosing
 from pathlib import Path
-from typing import Any
 
 from aiohttp import web
 
 from podherd.server import log_reader, pod_table
+from podherd.server.container_choice import NOTE_HEADER, choose
 from podherd.server.facts import Facts
 from podherd.server.log_files import attempts
+from podherd.server.log_lines import Wanted, seconds
 from podherd.server.pod_pages import AskPod, find
-from podherd.server.replies import BadRequestError, BusyError, NotFoundError
+from podherd.server.replies import BadRequestError, BusyError
 from podherd.wire.status import StatusChanged
 
 STREAMS = 64
 """So many logs are followed at once; each holds one open file and at most a chunk."""
-
-DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
-NOTE_HEADER = "X-Podherd-Note"
-
-_KINDS = ("containers", "initContainers", "ephemeralContainers")
 
 LogDir = Callable[[str, str, str], Path]
 """(namespace, name, uid) of a pod to the directory of its logs."""
 
 
 class LogPage:
-    """`/v1/logs/{namespace}/{name}` or `/v1/log?pod=WORD`, with container, tail, follow, previous."""
+    """`/v1/logs/{namespace}/{name}` or `/v1/log?pod=WORD`, with container, follow, previous, tail, timestamps,
+    sinceSeconds or sinceTime, limitBytes (kubelet behaviour, section 12.3)."""
 
-    def __init__(self, facts: Facts, ask_pod: AskPod, log_dir: LogDir, node_name: str) -> None:
+    def __init__(
+        self,
+        facts: Facts,
+        ask_pod: AskPod,
+        log_dir: LogDir,
+        node_name: str,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         self._facts = facts
         self._ask_pod = ask_pod
         self._log_dir = log_dir
         self._node_name = node_name
+        self._clock = clock
         self._open = 0
 
     async def get(self, request: web.Request) -> web.StreamResponse:
@@ -50,7 +57,8 @@ class LogPage:
 
         self._open += 1
         try:
-            return await _stream(request, log_reader.LogReader(directory, attempt), alive, note)
+            wanted = Wanted(_since(request, self._clock()), bool(request.query.get("timestamps")))
+            return await _stream(request, log_reader.LogReader(directory, attempt, wanted), alive, note)
         finally:
             self._open -= 1
 
@@ -58,63 +66,63 @@ class LogPage:
 async def _stream(
     request: web.Request, reader: log_reader.LogReader, alive: Callable[[], bool], note: str
 ) -> web.StreamResponse:
-    tail, follow = _tail(request.query.get("tail", "")), bool(request.query.get("follow"))
+    tail, left = _number(request, "tail"), _number(request, "limitBytes")
     headers = {"Content-Type": "text/plain; charset=utf-8", **({NOTE_HEADER: note} if note else {})}
     response = web.StreamResponse(headers=headers)
     await response.prepare(request)
-    async for piece in log_reader.stream(reader, tail, follow, alive):
-        await response.write(piece)
+    pieces = log_reader.stream(reader, tail, bool(request.query.get("follow")), alive)
+    async with aclosing(pieces):
+        async for piece in pieces:
+            await response.write(piece if left is None else piece[:left])
+            if left is not None and (left := left - len(piece)) <= 0:
+                break
     await response.write_eof()
     return response
 
 
-def choose(pod: dict[str, Any], wanted: str, row: StatusChanged) -> tuple[str, str]:
-    """The container to read, and a note when it was chosen for the user. NotFoundError names those there are."""
-    names, regular = _names(pod.get("spec") or {}, ""), _names(pod.get("spec") or {}, "", ("containers",))
-    if not names:
-        status = pod_table.status_of(row)
-        names, regular = _names(status, "Statuses"), _names(status, "Statuses", ("containers",))
-    if wanted or not names:
-        if wanted not in names:
-            there_are = f"it has: {', '.join(names)}" if names else ""
-            raise NotFoundError(f"container {wanted}", f"pod {row.name} has no such container", there_are)
-        return wanted, ""
-    default = ((pod.get("metadata") or {}).get("annotations") or {}).get(DEFAULT_CONTAINER, "")
-    if default in names:
-        return default, ""
-    first = (regular or names)[0]
-    return first, f'Defaulted container "{first}" out of: {", ".join(names)}' if len(names) > 1 else ""
-
-
-def _names(lists: dict[str, Any], ending: str, kinds: tuple[str, ...] = _KINDS) -> list[str]:
-    """Names in `initContainers`… of a spec, or with the ending `Statuses` in `initContainerStatuses`… of a status."""
-    keys = [kind.removesuffix("s") + ending if ending else kind for kind in kinds]
-    return [container["name"] for key in keys for container in lists.get(key) or ()]
-
-
 def _attempt(directory: Path, row: StatusChanged, container: str, previous: bool) -> int:
+    """Which attempt to read. Raises BadRequestError with the kubelet's texts where there is none."""
     kept = attempts(directory)
+    named = f'container "{container}" in pod "{row.name}"'
     if previous and len(kept) < 2:
-        reason = f'previous terminated container "{container}" in pod "{row.name}" not found'
-        raise NotFoundError(f"container {container}", reason, "leave --previous out")
+        reason = f"previous terminated {named} not found"
+        raise BadRequestError(f"container {container}", reason, "leave --previous out")
     if not kept:
-        raise BadRequestError(f"container {container}", f"it has no log yet: {_waiting(row, container)}",
-                              f"podherd describe pod {row.namespace}/{row.name}")  # fmt: skip
+        mend = f"podherd describe pod {row.namespace}/{row.name}"
+        raise BadRequestError(f"container {container}", f"{named} {_no_log_yet(row, container)}", mend)
     return kept[-2] if previous else kept[-1]
 
 
-def _waiting(row: StatusChanged, container: str) -> str:
-    status = pod_table.status_of(row)
-    for kind in ("containerStatuses", "initContainerStatuses"):
-        for found in status.get(kind) or ():
-            if found["name"] == container and (waiting := (found.get("state") or {}).get("waiting")):
-                return f"waiting to start: {waiting.get('reason') or 'created'}"
-    return f"the pod is {row.phase}"
+_PULLS = {"ErrImagePull": "image can't be pulled", "ImagePullBackOff": "trying and failing to pull image"}
 
 
-def _tail(word: str) -> int | None:
+def _no_log_yet(row: StatusChanged, container: str) -> str:
+    """Why a container has no log, in the kubelet's words."""
+    state = pod_table.state_of(row, container)
+    if state is None:
+        return "is not available"
+    if "terminated" in state:
+        return "is terminated"
+    reason = (state.get("waiting") or {}).get("reason")
+    return f"is waiting to start: {_PULLS.get(reason, reason)}" if reason else "is waiting to start - no logs yet"
+
+
+def _since(request: web.Request, now: float) -> float:
+    """From when on lines are wanted, in seconds since the epoch; 0 for all."""
+    span_s, moment = _number(request, "sinceSeconds"), request.query.get("sinceTime", "")
+    if span_s is not None and moment:
+        raise BadRequestError("sinceTime", "at most one of sinceTime or sinceSeconds may be specified", "give one")
+    if not moment:
+        return 0.0 if span_s is None else now - span_s
+    if (at := seconds(moment.encode())) == float("inf"):
+        raise BadRequestError("sinceTime", f"{moment!r} is not a time", "write it as 2026-01-02T03:04:05Z")
+    return at
+
+
+def _number(request: web.Request, name: str) -> int | None:
+    word = request.query.get(name, "")
     if not word:
         return None
     if not word.isdecimal():
-        raise BadRequestError("tail", f"{word!r} is not a number of lines", "use 0 or more")
+        raise BadRequestError(name, f"{word!r} is not a number", "use 0 or more")
     return int(word)

@@ -6,15 +6,15 @@ Unlike the kubelet, which reads the current file alone, both the whole log and a
 import asyncio
 import itertools
 import os
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import suppress
 from io import BufferedIOBase
 from pathlib import Path
 
 from podherd.server.log_files import CHUNK_BYTES, chunks, inode, open_log, rotated, tail_offset
-from podherd.server.log_lines import Joiner
+from podherd.server.log_lines import EVERYTHING, Joiner, Wanted
 
-POLL_S = 0.2
+POLL_S = 0.1
 QUIET_POLLS = 2
 """A stopped container's log is over after this many polls without a byte: the runtime may still be copying."""
 
@@ -26,12 +26,12 @@ class LogReader:
     belongs into a thread.
     """
 
-    def __init__(self, directory: Path, attempt: int) -> None:
+    def __init__(self, directory: Path, attempt: int, wanted: Wanted = EVERYTHING) -> None:
         self._directory = directory
         self._attempt = attempt
         self._path = directory / f"{attempt}.log"
         self._file: BufferedIOBase | None = None
-        self._joiner = Joiner()
+        self._joiner = Joiner(wanted=wanted)
         self._stamps: set[str] = set()
         self._backlog: Iterator[list[bytes]] = iter(())
 
@@ -154,7 +154,7 @@ class LogReader:
 
 async def stream(
     reader: LogReader, tail: int | None, follow: bool, alive: Callable[[], bool], poll_s: float = POLL_S
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes, None]:
     """The log's bytes; with `follow` until `alive` says no and nothing more comes. Never more than a chunk ahead."""
     try:
         pieces = reader.history(tail)

@@ -87,6 +87,7 @@ def as_json(row: StatusChanged) -> dict[str, Any]:
         "deleting": row.deleting,
         "createdAt": row.created_at,
         "status": status_of(row),
+        "sidecars": row.sidecars,
     }
 
 
@@ -125,12 +126,23 @@ def is_over(row: StatusChanged | None, container: str, attempt: int) -> bool:
     """
     if row is None:
         return True
+    found = _container_status(row, container)
+    return row.phase in TERMINAL or (found is not None and _is_over(found, attempt))
+
+
+def state_of(row: StatusChanged, container: str) -> dict[str, Any] | None:
+    """The v1.ContainerState of a container of any kind, None when the status does not know it."""
+    found = _container_status(row, container)
+    return None if found is None else found.get("state") or {}
+
+
+def _container_status(row: StatusChanged, container: str) -> dict[str, Any] | None:
     status = status_of(row)
     for kind in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
         for found in status.get(kind) or ():
             if found["name"] == container:
-                return _is_over(found, attempt) or row.phase in TERMINAL
-    return row.phase in TERMINAL
+                return dict(found)
+    return None
 
 
 def _is_over(status: dict[str, Any], attempt: int) -> bool:

@@ -19,6 +19,10 @@ class BusyError(PodherdError):
     """Too many readers, or an actor that does not answer now: HTTP 503."""
 
 
+class ConflictError(PodherdError):
+    """What is there is not in the state that the request needs: HTTP 409."""
+
+
 class BadRequestError(PodherdError):
     """The request cannot be understood: HTTP 400."""
 
@@ -27,6 +31,7 @@ _STATUS: tuple[tuple[type[PodherdError], int], ...] = (
     (NotFoundError, 404),
     (BusyError, 503),
     (BadRequestError, 400),
+    (ConflictError, 409),
     (PodherdError, 500),
 )
 

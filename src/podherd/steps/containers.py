@@ -1,23 +1,38 @@
-"""Step 8: for each container of the plan, in order: image, create, start, log link (kubelet behaviour, section 3.7)."""
+"""Step 8: for each container of the plan, in order: image, create, start, log link, postStart hook (section 3.7).
+
+The hook is waited for before the next container is begun: a sidecar whose start succeeded has done its part.
+"""
+
+import asyncio
 
 from cri_api.v1 import api_pb2 as pb
 
 from podherd.cri.convert import container_config
 from podherd.errors import CriError, PodherdError
 from podherd.machines.pod.events import Started, StartFailed
-from podherd.machines.pod.instructions import StartContainer
-from podherd.model.pod import Container, ContainerKind
-from podherd.steps import images, logs, mounts, termination_log
+from podherd.machines.pod.instructions import KillContainer, StartContainer
+from podherd.model.pod import Body, Container, ContainerKind
+from podherd.steps import env_files, hooks, images, kill, logs, mounts, termination_log
 from podherd.steps.context import FIELDS, Context
 from podherd.steps.sandbox import config_of
 
 CONFIG_ERROR = "CreateContainerConfigError"
 CREATE_ERROR = "CreateContainerError"
 RUN_ERROR = "RunContainerError"
+POST_START_ERROR = "PostStartHookError"
+KILLED = "FailedPostStartHook"
+"""The event of a failed postStart hook, and what the kill that follows says."""
+
+
+FIRST = (ContainerKind.INIT, ContainerKind.SIDECAR)
 
 
 class Containers:
-    """One container's failure does not stop the others; a plain init container's does: what follows waits for it."""
+    """One container's failure does not stop the others, but that of an init container or a sidecar ends the list.
+
+    What follows may be waiting for it (kubelet behaviour, section 3.3). If it is not, the next plan has it, without the
+    one that failed: that one pauses.
+    """
 
     name = "containers"
 
@@ -28,13 +43,12 @@ class Containers:
             container = _find(context, start.name)
             result = await _start(context, container, start)
             context.add(result)
-            if isinstance(result, StartFailed) and container.kind is ContainerKind.INIT:
+            if isinstance(result, StartFailed) and container.kind in FIRST:
                 break
 
 
 def _find(context: Context, name: str) -> Container:
-    pod = context.pod
-    return next(one for one in (*pod.containers, *pod.init_containers) if one.name == name)
+    return next(one for one in context.pod.every_container if one.name == name)
 
 
 async def _start(context: Context, container: Container, start: StartContainer) -> Started | StartFailed:
@@ -49,7 +63,10 @@ async def _start(context: Context, container: Container, start: StartContainer) 
     context.check()
     try:
         attempt = logs.prepare(context.log_dir, container.name, start.attempt)
-        config = _config(context, container, attempt, present)
+        mounted = await mounts.of(context, container, start)
+        if isinstance(mounted, StartFailed):
+            return mounted
+        config = _config(context, container, attempt, present, start.target_id, mounted)
     except PodherdError as error:
         return _failed(context, start, CONFIG_ERROR, str(error), field)
     except OSError as error:
@@ -59,10 +76,20 @@ async def _start(context: Context, container: Container, start: StartContainer) 
     except CriError as error:
         return _failed(context, start, CREATE_ERROR, error.reason, field)
     context.normal("Created", "Container created", field)
-    return await _run(context, start, container_id, attempt, field)
+    result = await _run(context, start, container_id, attempt, field)
+    if isinstance(result, Started) and (lifecycle := container.body.get("lifecycle")) and lifecycle.get("postStart"):
+        return await _post_start(context, container, lifecycle, result, field)
+    return result
 
 
-def _config(context: Context, container: Container, attempt: int, present: images.Present) -> pb.ContainerConfig:
+def _config(
+    context: Context,
+    container: Container,
+    attempt: int,
+    present: images.Present,
+    target_id: str,
+    mounted: list[pb.Mount],
+) -> pb.ContainerConfig:
     """Raises PodherdError for what cannot be given, OSError for a file that cannot be made."""
     wants_log = bool(container.body.get("terminationMessagePath"))
     return container_config(
@@ -73,9 +100,12 @@ def _config(context: Context, container: Container, attempt: int, present: image
         context.settings,
         host=context.tools.host(),
         pod_ips=context.pod_ips,
-        mounts=mounts.of(context, container),
+        mounts=mounted,
         termination_log=termination_log.prepare(context.pod_dir, container.name, attempt) if wants_log else "",
         image=present.image,
+        target_id=target_id,
+        userns=context.userns,
+        read_file=env_files.reader(context),
     )
 
 
@@ -90,6 +120,36 @@ async def _run(
     context.normal("Started", "Container started", field)
     logs.link(context, start.name, container_id, attempt)
     return Started(start.name, container_id, attempt)
+
+
+async def _post_start(
+    context: Context, container: Container, lifecycle: Body, started: Started, field: str
+) -> Started | StartFailed:
+    """The hook, as long as it takes; when it fails the container is stopped, with its preStop hook and its grace.
+
+    A sync that is cancelled meanwhile says that the container was started: it runs.
+    """
+    ip = context.pod_ips[0] if context.pod_ips else ""
+    target = hooks.Target("postStart", started.id, container.name, ip, container.body.get("ports") or [])
+    try:
+        try:
+            await hooks.run(context, lifecycle["postStart"], target)
+        except hooks.HookError as error:
+            context.warn(KILLED, "PostStartHook failed", field)
+            grace_s = _grace_s(context)
+            hook = lifecycle.get("preStop") if grace_s else None
+            await kill.stop(context, KillContainer(started.id, container.name, grace_s, KILLED, hook, ip=ip))
+            return StartFailed(container.name, POST_START_ERROR, error.text)
+    except asyncio.CancelledError:
+        context.add(started)
+        raise
+    return started
+
+
+def _grace_s(context: Context) -> int:
+    """The pod's: that of its deletion, else its own."""
+    deletion = context.pod.body["metadata"].get("deletionGracePeriodSeconds")
+    return context.pod.grace_s if deletion is None else int(deletion)
 
 
 def _failed(context: Context, start: StartContainer, reason: str, message: str, field: str) -> StartFailed:

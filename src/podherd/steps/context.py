@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, cast
 
 from cri_api.v1 import api_pb2 as pb
 
@@ -16,7 +16,9 @@ from podherd.machines.pod.events import StepFailed, StepResult
 from podherd.machines.pod.instructions import Plan, Sync
 from podherd.model.pod import ContainerKind, Pod
 from podherd.model.settings import Settings
+from podherd.steps.deeds import Note, NotedCri, noted, unnoted
 from podherd.steps.pulls import Pulls
+from podherd.volumes.ready import Ready
 from podherd.wire.status import PodEvent
 
 T = TypeVar("T")
@@ -46,6 +48,8 @@ class Tools:
     """Told of an exception that is no PodherdError: a fault of ours, worth a traceback in the log."""
     cgroup_driver: str
     host: Callable[[], Host]
+    note: Note = unnoted
+    """Told of each CRI call that changes something."""
 
 
 class Step(Protocol):
@@ -60,9 +64,9 @@ class Step(Protocol):
 class Context:
     """One sync on its way through the steps.
 
-    sandbox_id, sandbox_attempt, pod_ips: set by the sandbox step. volumes: host path by volume name. hosts_path: the
-    hosts file once written. did: whether a CRI call that changes something was tried. halted: the steps that follow
-    must not run.
+    sandbox_id, sandbox_attempt, pod_ips: set by the sandbox step. volumes: made ready, by name. hosts_path: the
+    hosts file once written. userns: the mapping of a pod with its own users. did: whether a CRI call that changes
+    something was tried. halted: the steps that follow must not run.
     """
 
     def __init__(self, sync: Sync, tools: Tools) -> None:
@@ -70,13 +74,14 @@ class Context:
         self.plan: Plan = sync.plan
         self.tools = tools
         self.settings = tools.settings
-        self.cri = tools.cri
+        self.cri = tools.cri if tools.note is unnoted else cast(Cri, NotedCri(tools.cri, sync, tools.note, tools.clock))
         self.sandbox_id = sync.plan.sandbox_id
         self.sandbox_attempt = sync.plan.make_sandbox or 0
         self.sandbox_config: pb.PodSandboxConfig | None = None
         self.pod_ips: tuple[str, ...] = ()
+        self.userns: pb.UserNamespace | None = None
         self.cgroup_parent = ""
-        self.volumes: dict[str, str] = {}
+        self.volumes: dict[str, Ready] = {}
         self.hosts_path = ""
         self.results: list[StepResult] = []
         self.did = False
@@ -124,6 +129,10 @@ class Context:
             return await call
         finally:
             self._in_flight -= 1
+
+    async def noted(self, call: str, target: str, work: Awaitable[T]) -> T:
+        """Something that is no CRI call, and which a story should tell all the same."""
+        return await noted(call, target, work, self.sync, self.tools.note, self.tools.clock)
 
     def cancel(self) -> None:
         """Stop soon: at once while waiting, after the call in flight otherwise."""

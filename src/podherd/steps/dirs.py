@@ -15,8 +15,8 @@ class Dirs:
             return
         try:
             ensure_dir(context.pod_dir, 0o750)
+            ensure_dir(context.log_dir, 0o755)  # whose name says whose the other is (steps/left_behind.py)
             ensure_dir(f"{context.pod_dir}/containers", 0o750)
-            ensure_dir(context.log_dir, 0o755)
         except OSError as error:
             reason = f"error making pod data directories: {error.strerror}: {error.filename}"
             context.warn("FailedToMakePodDataDirectories", reason)

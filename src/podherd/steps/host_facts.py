@@ -1,6 +1,7 @@
 """Facts of this machine that conversion wants as a `Host`: read once, but for resolv.conf and the addresses."""
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,9 @@ class HostFacts:
             hugepage_sizes=tuple(sorted(_hugepage_sizes(sys))),
             cgroup_v2=(sys / "fs/cgroup/cgroup.controllers").exists(),
             thermal_paths=tuple(sorted(map(str, sys.glob("devices/system/cpu/cpu*/thermal_throttle")))),
+            storage_bytes=_size_bytes(settings.root_dir),
+            kernel=_kernel(os.uname().release),
+            swap=_limits_swap(sys / "fs/cgroup"),
         )
 
     def use_ips(self, ips: tuple[str, ...]) -> None:
@@ -51,6 +55,27 @@ def _text(path: str) -> str:
         return Path(path).read_text(errors="replace") if path else ""
     except OSError:
         return ""
+
+
+def _size_bytes(path: Path) -> int:
+    """Of the file system on which the path lies, or will once it is made."""
+    while not path.exists():
+        path = path.parent
+    facts = os.statvfs(path)
+    return facts.f_frsize * facts.f_blocks
+
+
+def _kernel(release: str) -> tuple[int, int]:
+    """`6.1.0-13-amd64` -> (6, 1); (0, 0) for a name of another form."""
+    found = re.match(r"(\d+)\.(\d+)", release)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+def _limits_swap(cgroups: Path) -> bool:
+    """Whether the kernel counts swap for cgroups; the root cgroup of v2 has no such file, its children have."""
+    if (cgroups / "cgroup.controllers").exists():
+        return next(cgroups.glob("*/memory.swap.max"), None) is not None
+    return (cgroups / "memory/memory.memsw.limit_in_bytes").exists()
 
 
 def _hugepage_sizes(sys: Path) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from podherd.cri.convert.dns import names_of
 from podherd.model.pod import Body, Pod
 from podherd.model.settings import Settings
 
@@ -19,14 +20,12 @@ fe00::2\tip6-allrouters
 """
 
 
-def content(pod: Pod, pod_ips: tuple[str, ...], hostname: str, settings: Settings) -> bytes:
-    """The file's text for a pod with its own network."""
-    spec = pod.body["spec"]
-    names = hostname
-    if (subdomain := spec.get("subdomain")) and settings.cluster_domain:
-        names = f"{hostname}.{subdomain}.{pod.namespace}.svc.{settings.cluster_domain}\t{hostname}"
+def content(pod: Pod, pod_ips: tuple[str, ...], settings: Settings) -> bytes:
+    """The file's text for a pod with its own network: its FQDN where it has one, its short name, and the aliases."""
+    name, domain = names_of(pod, settings)
+    names = f"{name}.{domain}\t{name}" if domain else name
     lines = "".join(f"{ip}\t{names}\n" for ip in pod_ips)
-    return (_HEADER + _LOCAL + lines + _aliases(spec.get("hostAliases") or ())).encode()
+    return (_HEADER + _LOCAL + lines + _aliases(pod.body["spec"].get("hostAliases") or ())).encode()
 
 
 def host_content(pod: Pod, node_file: Path = NODE_FILE) -> bytes:

@@ -1,5 +1,6 @@
 """The image of one container, present by its pull policy (kubelet behaviour, section 3.6)."""
 
+import asyncio
 from typing import NamedTuple
 
 from cri_api.v1 import api_pb2 as pb
@@ -14,8 +15,13 @@ from podherd.steps.context import Context
 from podherd.steps.pulls import Pull
 from podherd.steps.sandbox import config_of
 
-REFUSALS = ("RegistryUnavailable", "SignatureValidationFailed")
-"""What a runtime may begin its pull error with; it is then the waiting reason in place of ErrImagePull."""
+REFUSALS = {
+    "RegistryUnavailable": "image pull failed for {} because the registry is unavailable{}",
+    "SignatureValidationFailed": "image pull failed for {} because the signature validation failed{}",
+}
+"""What a runtime may begin its pull error with; it is then the waiting reason in place of ErrImagePull, told so."""
+SAY_S = 60.0
+"""A pull that takes long says so this often."""
 _PRESENT = 'Container image "{}" already present on machine and can be accessed by the pod'
 _PULLED = 'Successfully pulled image "{}" in {} ({} including waiting). Image size: {} bytes.'
 
@@ -58,14 +64,46 @@ async def _pull(context: Context, image: str, start: StartContainer, field: str)
         told = f"{message}: {start.back_off}" if start.back_off else message
         return _failed(context, start.name, "ImagePullBackOff", told, field)
     context.normal("Pulling", f'Pulling image "{image}"', field)
+    progress = _Progress(context, image, field)
     try:
         pull = await context.tools.pulls.pull(image, config_of(context))
     except CriError as error:
-        context.warn("Failed", f'Failed to pull image "{image}": {error.reason}', field)
-        reason = next((refusal for refusal in REFUSALS if error.reason.startswith(refusal)), "ErrImagePull")
-        return _failed(context, start.name, reason, error.reason, field, image_pull=True)
+        reason, words = _refusal(image, error.reason)
+        context.warn("Failed", f'Failed to pull image "{image}": {words}', field)
+        return _failed(context, start.name, reason, words, field, image_pull=True)
+    finally:
+        progress.end()
     context.normal("Pulled", _pulled(image, pull), field)
     return Present(pull.ref or image, pull.image)
+
+
+class _Progress:
+    """Says every SAY_S that a pull, or the waiting for its turn, still goes on."""
+
+    def __init__(self, context: Context, image: str, field: str) -> None:
+        self._context = context
+        self._image = image
+        self._field = field
+        self._since = context.tools.clock()
+        self._timer = asyncio.get_running_loop().call_later(SAY_S, self._say)
+
+    def _say(self) -> None:
+        tools = self._context.tools
+        state = "Still pulling" if tools.pulls.is_pulling(self._image) else "Still waiting to pull"
+        said = f'{state} image "{self._image}" after {go_duration_ms(tools.clock() - self._since)}'
+        self._context.normal("Pulling", said, self._field)
+        self._timer = asyncio.get_running_loop().call_later(SAY_S, self._say)
+
+    def end(self) -> None:
+        self._timer.cancel()
+
+
+def _refusal(image: str, words: str) -> tuple[str, str]:
+    """The waiting reason and its message for what the runtime said."""
+    for reason, told in REFUSALS.items():
+        if words.startswith(reason):
+            return reason, told.format(image, words.removeprefix(reason))
+    return "ErrImagePull", words
 
 
 def _pulled(image: str, pull: Pull) -> str:

@@ -1,12 +1,22 @@
-"""Step 1: stop the containers that the plan names, in parallel, each with its own grace (kubelet behaviour, 3.8)."""
+"""Step 1: stop the containers that the plan names, in parallel, each in its own grace (kubelet behaviour, 3.8).
+
+The preStop hook runs at once; a sidecar then waits for its turn; what is left of the grace, at least MIN_STOP_S, is
+StopContainer's. So nothing lives longer than its grace and MIN_STOP_S (case TERM-1).
+"""
 
 import asyncio
+from collections.abc import Iterable
 
 from podherd.errors import CriError
+from podherd.machines.pod.events import HookEnded
 from podherd.machines.pod.instructions import KillContainer
+from podherd.steps import hooks
 from podherd.steps.context import FIELDS, Context
 
 NOT_FOUND = "NOT_FOUND"
+MIN_STOP_S = 2
+"""What StopContainer is given at least."""
+FAILED_HOOK = "FailedPreStopHook"
 
 
 class Kill:
@@ -15,34 +25,117 @@ class Kill:
     name = "kill"
 
     async def do(self, context: Context) -> None:
-        """StopContainer for each; a cancel (a shorter grace is wanted) breaks the waiting off at once."""
+        """Stop each; a cancel (a shorter grace is wanted) breaks hooks and waits off at once."""
         kills = context.plan.kill
         if not kills:
             return
         context.did = True
         if len(kills) == 1:
-            await _stop(context, kills[0])
+            await stop(context, kills[0])
             return
-        ends = await asyncio.gather(*(_stop(context, kill) for kill in kills), return_exceptions=True)
+        turns = Turns(kills)
+        ends = await asyncio.gather(*(_in_turn(context, kill, turns) for kill in kills), return_exceptions=True)
         for error in ends:
             if error is not None:
                 raise error
 
 
-async def _stop(context: Context, kill: KillContainer) -> None:
-    context.normal("Killing", kill.message, field_of(context, kill.name))
+class Turns:
+    """Which of the kills that others wait for have ended, and whether by a dead container."""
+
+    def __init__(self, kills: Iterable[KillContainer]) -> None:
+        kills = tuple(kills)
+        awaited = {ident for kill in kills for ident in kill.after}
+        loop = asyncio.get_running_loop()
+        self._ends: dict[str, asyncio.Future[bool]] = {
+            kill.id: loop.create_future() for kill in kills if kill.id in awaited
+        }
+
+    def ended(self, ident: str, dead: bool) -> None:
+        """This kill is over; `dead`: and so is its container."""
+        if (end := self._ends.get(ident)) is not None and not end.done():
+            end.set_result(dead)
+
+    async def wait(self, ids: Iterable[str], limit_s: float) -> bool:
+        """Until all have ended or the time is up; False when one of them is known to live on."""
+        ends = [end for ident in ids if (end := self._ends.get(ident)) is not None and ident in self._ends]
+        if not ends:
+            return True
+        done, _ = await asyncio.wait(ends, timeout=max(0.0, limit_s))
+        return all(end.result() for end in done)
+
+
+async def _in_turn(context: Context, kill: KillContainer, turns: Turns) -> None:
+    dead = False
     try:
-        await context.cri.stop_container(kill.id, kill.grace_s)
+        dead = await stop(context, kill, turns)
+    finally:
+        turns.ended(kill.id, dead)
+
+
+async def stop(context: Context, kill: KillContainer, turns: Turns | None = None) -> bool:
+    """Stop one container; whether it is dead. A failure is told to the context.
+
+    A sidecar for which another container should make way, and does not, is left alone while it has grace: the kill is
+    tried again as a whole.
+    """
+    clock = asyncio.get_running_loop().time
+    deadline = clock() + kill.grace_s
+    context.normal("Killing", kill.message, field_of(context, kill.name))
+    if kill.hook is not None:
+        await _run_hook(context, kill, deadline)
+    if kill.after and turns is not None:
+        made_way = await turns.wait(kill.after, deadline - clock())
+        if not made_way and deadline - clock() > MIN_STOP_S:
+            return False
+    return await _stop_container(context, kill, max(MIN_STOP_S, round(deadline - clock())))
+
+
+async def _run_hook(context: Context, kill: KillContainer, deadline: float) -> None:
+    """To its end or the grace's; however it ends, it is not to run again."""
+    field = field_of(context, kill.name)
+    target = hooks.Target("preStop", kill.id, kill.name, kill.ip, _ports(context, kill.name))
+    try:
+        async with asyncio.timeout_at(deadline):
+            await hooks.run(context, kill.hook or {}, target)
+    except hooks.HookError as error:
+        if not error.gone:
+            context.warn(FAILED_HOOK, "PreStopHook failed", field)
+    except TimeoutError:
+        said = f"PreStopHook did not finish within the grace period of {kill.grace_s} s"
+        context.warn(FAILED_HOOK, said, field)
+    except asyncio.CancelledError:
+        if context.cancelled:
+            context.warn(FAILED_HOOK, "PreStopHook did not finish before the grace period was cut short", field)
+        raise
+    finally:
+        context.add(HookEnded(kill.id))
+
+
+async def _stop_container(context: Context, kill: KillContainer, grace_s: int) -> bool:
+    try:
+        await context.cri.stop_container(kill.id, grace_s)
     except CriError as error:
         if error.code != NOT_FOUND:
             context.fail("kill", f'container "{kill.name}": {error.reason}')
             context.warn("FailedKillPod", f"error killing pod: {error.reason}")
+            return False
+    return True
+
+
+def _ports(context: Context, name: str) -> list[dict[str, object]] | None:
+    """The container's ports; None where the spec has no such container (any more)."""
+    pod = context.sync.pod
+    for container in pod.every_container if pod is not None else ():
+        if container.name == name:
+            return container.body.get("ports") or []
+    return None
 
 
 def field_of(context: Context, name: str) -> str:
     """The field path of an event about a container, also for one that the spec no longer has."""
     pod = context.sync.pod
-    for container in (*pod.containers, *pod.init_containers) if pod is not None else ():
+    for container in pod.every_container if pod is not None else ():
         if container.name == name:
             return f"{FIELDS[container.kind]}{{{name}}}"
     return f"spec.containers{{{name}}}"

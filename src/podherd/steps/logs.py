@@ -58,7 +58,7 @@ def link(context: Context, container: str, container_id: str, attempt: int) -> N
 def names_of(context: Context) -> list[str]:
     """The names a container of this pod may have; without its spec, those that have a log directory."""
     if (pod := context.sync.pod) is not None:
-        return [container.name for container in (*pod.containers, *pod.init_containers)]
+        return [container.name for container in pod.every_container]
     try:
         return os.listdir(context.log_dir)
     except OSError:
@@ -72,3 +72,15 @@ def unlink(context: Context, names: list[str], container_id: str) -> None:
     for name in names:
         with suppress(OSError):
             os.unlink(f"{directory}/{link_name(sync.namespace, sync.name, name, container_id)}")
+
+
+def unlink_all(context: Context) -> None:
+    """Remove every link into the pod's log directory; for one whose containers the runtime has forgotten. Blocking."""
+    sync = context.sync
+    begin, inside = f"{full_name(sync.name, sync.namespace)}_", f"{context.log_dir}/"
+    with suppress(OSError), os.scandir(links_dir(context.settings.pod_logs_dir)) as entries:
+        for entry in entries:
+            if entry.name.startswith(begin):
+                with suppress(OSError):
+                    if os.readlink(entry.path).startswith(inside):
+                        os.unlink(entry.path)

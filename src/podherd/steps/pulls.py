@@ -1,11 +1,11 @@
 """Image pulls of one shard: one of an image, so many at once, so many a second (kubelet behaviour, section 3.6).
 
-The limits of the settings are the node's; shards do not speak to each other, so each has its equal part of them: with
-more shards than parallel pulls, one pull each.
+Two shards may each pull the same image: the runtime fetches a layer once. All limits are the node's (pull_limits).
 """
 
 import asyncio
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from cri_api.v1 import api_pb2 as pb
@@ -13,6 +13,7 @@ from cri_api.v1 import api_pb2 as pb
 from podherd.cri.client import Cri
 from podherd.errors import CriError
 from podherd.model.settings import Settings
+from podherd.steps.pull_limits import Places, Rate, SharedRate
 
 SEEN_S = 0.5
 """How long the presence of an image is taken for granted."""
@@ -32,34 +33,12 @@ class Pull:
     image: pb.Image | None
 
 
-class Rate:
-    """A bucket of `burst` tokens that refills by `qps` a second; qps 0 is no limit."""
-
-    def __init__(self, qps: float, burst: int, clock: Callable[[], float]) -> None:
-        self._qps = qps
-        self._burst = float(max(1, burst))
-        self._clock = clock
-        self._tokens = self._burst
-        self._at = clock()
-
-    def take(self) -> bool:
-        """Whether one more may begin now."""
-        if self._qps <= 0:
-            return True
-        now = self._clock()
-        self._tokens = min(self._burst, self._tokens + max(0.0, now - self._at) * self._qps)
-        self._at = now
-        if self._tokens < 1:
-            return False
-        self._tokens -= 1
-        return True
-
-
 def of_shard(cri: Cri, settings: Settings, clock: Callable[[], float]) -> "Pulls":
-    """The pulls of one of `settings.shards`, with its part of the node's limits."""
-    shards = max(1, settings.shards)
-    rate = Rate(settings.pull_qps / shards, settings.pull_burst // shards, clock)
-    return Pulls(cri, settings.max_parallel_pulls // shards, rate, clock)
+    """The pulls of one shard, within limits that all shards of this root directory keep together."""
+    place = settings.root_dir / "pulls"
+    rate = SharedRate(place / "rate", settings.pull_qps, settings.pull_burst, clock)
+    parallel = settings.max_parallel_pulls
+    return Pulls(cri, parallel, rate, clock, Places(place, parallel))
 
 
 class Pulls:
@@ -69,12 +48,16 @@ class Pulls:
     it twice a second and not once a container; an image removed in between fails a create, which is tried again.
     """
 
-    def __init__(self, cri: Cri, parallel: int, rate: Rate, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, cri: Cri, parallel: int, rate: Rate, clock: Callable[[], float], places: Places | None = None
+    ) -> None:
         self._cri = cri
         self._turn = asyncio.Semaphore(max(1, parallel))
+        self._places = places
         self._rate = rate
         self._clock = clock
         self._running: dict[str, asyncio.Task[Pull]] = {}
+        self._pulling: set[str] = set()
         self._seen: dict[str, tuple[float, pb.Image]] = {}
 
     async def status(self, image: str) -> pb.Image | None:
@@ -101,6 +84,10 @@ class Pulls:
             task.add_done_callback(lambda done: self._ended(image, done))
         return await asyncio.shield(task)
 
+    def is_pulling(self, image: str) -> bool:
+        """Whether the runtime is pulling it now; False also while it waits for its turn."""
+        return image in self._pulling
+
     def _ended(self, image: str, task: asyncio.Task[Pull]) -> None:
         del self._running[image]
         if not task.cancelled():
@@ -108,11 +95,15 @@ class Pulls:
 
     async def _pull(self, image: str, sandbox_config: pb.PodSandboxConfig) -> Pull:
         asked_at = self._clock()
-        async with self._turn:
+        async with self._turn, self._places.one() if self._places is not None else nullcontext():
             if not self._rate.take():
                 raise CriError(f"image {image}", "RESOURCE_EXHAUSTED", "pull QPS exceeded")
             began_at = self._clock()
-            ref = await self._cri.pull_image(image, sandbox_config)
+            self._pulling.add(image)
+            try:
+                ref = await self._cri.pull_image(image, sandbox_config)
+            finally:
+                self._pulling.discard(image)
             ended_at = self._clock()
         return Pull(ref, ended_at - began_at, ended_at - asked_at, await self._status(image))
 

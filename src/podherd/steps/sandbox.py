@@ -5,6 +5,7 @@ from cri_api.v1 import api_pb2 as pb
 from podherd.cri.convert import cautions, sandbox_config
 from podherd.errors import CriError, PodherdError
 from podherd.machines.pod.events import SandboxFailed
+from podherd.steps import userns
 from podherd.steps.context import Context
 
 
@@ -15,6 +16,8 @@ class Sandbox:
 
     async def do(self, context: Context) -> None:
         """RunPodSandbox when the plan makes one, PodSandboxStatus when containers are to be started in it."""
+        if context.starts and not await _prepare(context):
+            return
         if context.plan.make_sandbox is not None and not await _make(context, context.plan.make_sandbox):
             return
         context.check()
@@ -24,6 +27,16 @@ class Sandbox:
             context.pod_ips = context.tools.host().ips
         if context.plan.make_sandbox is None or not context.pod.host_network:
             await _inspect(context)
+
+
+async def _prepare(context: Context) -> bool:
+    try:
+        await userns.prepare(context)
+    except (PodherdError, OSError) as error:
+        reason = error.reason if isinstance(error, CriError) else str(error)
+        _fail(context, "FailedCreatePodSandBox", f"Failed to create pod sandbox: {reason}", reason)
+        return False
+    return True
 
 
 async def _make(context: Context, attempt: int) -> bool:
@@ -66,5 +79,6 @@ def config_of(context: Context) -> pb.PodSandboxConfig:
             context.settings,
             context.cgroup_parent,
             host=context.tools.host(),
+            userns=context.userns,
         )
     return context.sandbox_config

@@ -14,8 +14,6 @@ class StopSandboxes:
         """StopPodSandbox for each, newest first as the plan has them."""
         if not context.plan.stop_sandboxes:
             return
-        if context.plan.make_sandbox is not None:
-            context.normal("SandboxChanged", "Pod sandbox changed, it will be killed and re-created.")
         for sandbox_id in context.plan.stop_sandboxes:
             context.check()
             try:

@@ -5,6 +5,7 @@ import stat
 
 from podherd.model.pod import Body
 from podherd.volumes.errors import VolumeError
+from podherd.volumes.ready import Ready, Site
 
 _WANTED = {
     "DirectoryOrCreate": ("Directory", "directory"),
@@ -24,7 +25,7 @@ _TYPES = (
 )
 
 
-def prepare(source: Body) -> str:
+def prepare(_site: Site, _name: str, source: Body) -> Ready:
     """The host path of a v1.HostPathVolumeSource, after its type's check. Raises VolumeError with the kubelet's words.
 
     Without a type nothing is looked at: the runtime makes a directory that is missing.
@@ -32,11 +33,13 @@ def prepare(source: Body) -> str:
     path = str(source["path"])
     if ".." in path.split("/"):
         raise VolumeError(f"hostPath {path}", "must not contain '..'")
+    if "\0" in path:
+        raise VolumeError(f"hostPath {path!r}", "must not contain a NUL")
     wanted = source.get("type") or ""
     if wanted:
         _make(path, wanted)
         _check(path, wanted)
-    return path
+    return Ready(path)
 
 
 def _make(path: str, wanted: str) -> None:

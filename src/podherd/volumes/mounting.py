@@ -8,7 +8,12 @@ from typing import Any
 
 MS_NOSUID = 2
 MS_NODEV = 4
+MS_BIND = 4096
+MS_REC = 16384
+MS_SHARED = 1 << 20
 UMOUNT_NOFOLLOW = 8
+STACKED_MAX = 64
+"""Mounts on one path that `unmount_all` takes away before it gives up."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -18,9 +23,32 @@ def mount(fs_type: str, target: str, options: str, flags: int = MS_NOSUID | MS_N
     _call(_libc.mount, fs_type.encode(), os.fsencode(target), fs_type.encode(), flags, options.encode(), path=target)
 
 
+def bind(source: str, target: str) -> None:
+    """Show `source` at `target` too, without the mounts below it. Raises OSError with the kernel's errno.
+
+    A source `/proc/self/fd/<n>` is the very file or directory that the descriptor stands on, wherever its name leads
+    by now.
+    """
+    _call(_libc.mount, os.fsencode(source), os.fsencode(target), None, MS_BIND, None, path=target)
+
+
+def share(target: str) -> None:
+    """Mounts made below `target`, itself a mount, reach every copy of it. Raises OSError."""
+    _call(_libc.mount, None, os.fsencode(target), None, MS_SHARED | MS_REC, None, path=target)
+
+
 def unmount(target: str) -> None:
     """Unmount what stands on `target`, which may not be a symlink. Raises OSError with the kernel's errno."""
     _call(_libc.umount2, os.fsencode(target), UMOUNT_NOFOLLOW, path=target)
+
+
+def unmount_all(target: str) -> None:
+    """Unmount as often as a mount stands on `target`. Raises OSError, EBUSY also for a stack without end."""
+    for _ in range(STACKED_MAX):
+        if not is_mount(target):
+            return
+        unmount(target)
+    raise OSError(errno.EBUSY, "too many mounts on one path", target)
 
 
 def _call(function: Callable[..., int], *args: Any, path: str) -> None:
@@ -48,12 +76,13 @@ def mount_id(fd: int) -> int:
 
 
 def is_mount(path: str) -> bool:
-    """Whether another mount than the parent directory's stands on this directory. Raises OSError."""
-    return _id_at(path) != _id_at(os.path.dirname(path))
+    """Whether another mount than the parent directory's stands on this directory or file. Raises OSError."""
+    return mount_id_at(path) != mount_id_at(os.path.dirname(path))
 
 
-def _id_at(path: str) -> int:
-    fd = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+def mount_id_at(path: str) -> int:
+    """The id of the mount that a path stands on; a symlink at its end is not followed. Raises OSError."""
+    fd = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         return mount_id(fd)
     finally:

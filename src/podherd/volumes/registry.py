@@ -2,16 +2,20 @@
 
 from collections.abc import Callable
 
-from podherd.model.pod import Body, Pod
-from podherd.volumes import empty_dir, host_path
+from podherd.model.pod import Body
+from podherd.volumes import downward, empty_dir, host_path, image, projected
 from podherd.volumes.errors import VolumeError
+from podherd.volumes.ready import Ready, Site
 
-Prepare = Callable[[Pod, str, Body, str], str]
-"""Pod, volume name, the kind's own source, the pod's directory -> the host path. Idempotent; raises VolumeError."""
+Prepare = Callable[[Site, str, Body], Ready]
+"""Where, volume name, the kind's own source -> what containers mount. Idempotent; raises VolumeError."""
 
 KINDS: dict[str, Prepare] = {
     "emptyDir": empty_dir.prepare,
-    "hostPath": lambda _pod, _name, source, _pod_dir: host_path.prepare(source),
+    "hostPath": host_path.prepare,
+    "downwardAPI": downward.prepare,
+    "projected": projected.prepare,
+    "image": image.prepare,
 }
 
 
@@ -20,13 +24,13 @@ def kind_of(volume: Body) -> str:
     return next((field for field, source in volume.items() if field != "name" and source is not None), "emptyDir")
 
 
-def prepare(pod: Pod, volume: Body, pod_dir: str) -> str:
-    """Make one volume ready; its path on the host. Raises VolumeError, also for a kind that is not here."""
+def prepare(site: Site, volume: Body) -> Ready:
+    """Make one volume ready, its files as the pod stands now. Raises VolumeError, also for a kind that is not here."""
     kind, name = kind_of(volume), str(volume["name"])
     if (make := KINDS.get(kind)) is None:
         kinds = ", ".join(sorted(KINDS))
         raise VolumeError(f'volume "{name}"', f"kind {kind} is not supported", f"use one of {kinds}")
-    return make(pod, name, volume.get(kind) or {}, pod_dir)
+    return make(site, name, volume.get(kind) or {})
 
 
 def may_block(volume: Body) -> bool:

@@ -8,28 +8,44 @@ directories, the walk has a list of them and two descriptors.
 import os
 from dataclasses import dataclass
 
+from podherd.volumes.directory import OWN_PLUGINS
 from podherd.volumes.errors import VolumeError
-from podherd.volumes.mounting import is_mount, mount_id, unmount
+from podherd.volumes.mounting import mount_id, unmount_all
+from podherd.volumes.subpaths import SUBPATHS
 
-EMPTY_DIRS = "kubernetes.io~empty-dir"
 QUICK_ENTRIES = 64
 QUICK_BYTES = 1 << 20
 """What is removed in well under a millisecond on any disk: no more entries, no file larger than this."""
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
+def has_volumes(pod_dir: str) -> bool:
+    """Whether anything of the pod may be mounted."""
+    return os.path.lexists(f"{pod_dir}/volumes") or os.path.lexists(f"{pod_dir}/{SUBPATHS}")
+
+
 def unmount_own(pod_dir: str) -> None:
-    """Unmount every emptyDir of the pod that is a file system of its own. Raises VolumeError."""
-    above = os.path.join(pod_dir, "volumes", EMPTY_DIRS)
+    """Unmount the pod's parts of volumes, then its own volumes that are file systems. Raises VolumeError."""
     try:
-        with os.scandir(above) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False) and is_mount(entry.path):
-                    unmount(entry.path)
-    except FileNotFoundError:
-        return
+        for path in _below(f"{pod_dir}/{SUBPATHS}", 3):
+            unmount_all(path)
+        for plugin in OWN_PLUGINS:
+            for path in _below(f"{pod_dir}/volumes/{plugin}", 1):
+                unmount_all(path)
     except OSError as error:
-        raise VolumeError(error.filename or above, f"cannot be unmounted: {error.strerror}") from error
+        raise VolumeError(error.filename or pod_dir, f"cannot be unmounted: {error.strerror}") from error
+
+
+def _below(path: str, levels: int) -> list[str]:
+    """What stands so many levels below a directory; no symlink, and nothing below one that is not there."""
+    try:
+        with os.scandir(path) as entries:
+            found = [entry for entry in entries if not entry.is_symlink()]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    if levels == 1:
+        return [entry.path for entry in found]
+    return [inner for entry in found for inner in _below(entry.path, levels - 1)]
 
 
 class _SlowError(Exception):

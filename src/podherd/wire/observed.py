@@ -50,8 +50,8 @@ class ContainerSeen:
 class Observed:
     """All of one pod in the runtime; `at` was taken before the first call of the inspection.
 
-    Newest first: sandboxes by attempt then creation, containers by creation. stale: why the inspection failed
-    (then the tuples hold what was last known); empty when it succeeded. An Observed with no sandboxes and no
+    Newest first, by attempt then creation: the clock may be set back, an attempt never is. stale: why the inspection
+    failed (then the tuples hold what was last known); empty when it succeeded. An Observed with no sandboxes and no
     containers says that the runtime holds nothing of the pod.
     """
 

@@ -16,6 +16,8 @@ class StatusChanged:
     """The pod is being terminated (kubectl's `Terminating`)."""
     created_at: float
     status: bytes
+    sidecars: tuple[str, ...] = ()
+    """Names of its restartable init containers: a v1.PodStatus does not tell them from the others."""
 
 
 @dataclass(frozen=True, slots=True)

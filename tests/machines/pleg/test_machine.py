@@ -243,21 +243,26 @@ def test_a_shard_that_begins_anew_hears_all_of_its_pods_then_their_roster(starte
     started.pods.update({f"p{number}": dict(RUNNING) for number in range(10)})
     started.run(3.0)
     looks, tells, rosters = len(started.looks), len(started.told), len(started.rosters)
+    asked_at = started.now
     started.hear(Hello("pod_shard-1"))
+    started.run(2.0)
     mine = {uid for uid in started.pods if shard_of("ns", uid, 2) == 1}
     assert {observed.uid for _, observed in started.told[tells:]} == mine
     ((_, shard, roster),) = started.rosters[rosters:]
     assert (shard, set(roster.uids)) == (1, mine)
+    assert min(at.at for at in (roster, *(observed for _, observed in started.told[tells:]))) >= asked_at
     assert len(started.looks) == looks
 
 
-def test_a_hello_before_the_first_relist_is_answered_by_it(shell: Any) -> None:
+def test_a_hello_in_the_middle_of_a_relist_is_answered_by_the_next(shell: Any) -> None:
     shell.list_s = 1.0
     shell.hear(heard.Woke())
+    shell.run(0.5)
     shell.hear(Hello("pod_shard-0"))
-    assert shell.rosters == []
-    shell.run(2.0)
-    assert {shard for _, shard, _ in shell.rosters} == {0, 1}
+    shell.run(1.0)
+    assert [shard for _, shard, _ in shell.rosters] == [1]
+    shell.run(4.0)
+    assert [shard for _, shard, _ in shell.rosters] == [1, 0]
 
 
 def test_a_failed_relist_is_tried_again_and_forgets_nothing(started: Any) -> None:

@@ -110,7 +110,7 @@ def test_a_shorter_grace_breaks_the_running_kill_off_and_a_longer_one_does_not()
     assert CancelSync("u1", sync.plan_id) in out
     shard.handle(T0 + 13, synced(sync, T0 + 13, cancelled=True))
     again = shard.handle(T0 + 14, observed(T0 + 13.5, [sandbox()], [container()]))
-    assert sync_of(again).plan == kill(2)
+    assert sync_of(again).plan == kill(1)
 
 
 def test_a_kill_that_failed_is_tried_again_with_the_grace_that_is_left() -> None:
@@ -158,6 +158,23 @@ def test_a_late_view_does_not_bring_a_forgotten_pod_back() -> None:
     assert shard.handle(T0 + 14, observed(T0 + 13)) == []
 
 
+def test_an_old_view_that_comes_once_more_after_newer_news_brings_nothing_back() -> None:
+    old = observed(T0 + 9.5, [sandbox()], [container()])
+    for newer in (observed(T0 + 13), ObservedRoster((), T0 + 13)):
+        shard = running()
+        finish(shard, sync_of(shard.handle(T0 + 9, GONE)), T0 + 10)
+        assert shard.handle(T0 + 14, newer) == []
+        assert shard.handle(T0 + 15, old) == []
+        assert shard.handle(T0 + 16, wanted(), old) != []
+
+
+def test_a_pod_that_is_made_anew_outside_after_it_was_forgotten_is_an_orphan() -> None:
+    shard = running()
+    finish(shard, sync_of(shard.handle(T0 + 9, GONE)), T0 + 10)
+    shard.handle(T0 + 13, ObservedRoster(("u1",), T0 + 13))
+    assert syncs(shard.handle(T0 + 14, observed(T0 + 13, [sandbox()], [container()]))) != []
+
+
 def test_a_pod_that_comes_back_while_ending_ends_first_and_then_begins_anew() -> None:
     shard = running()
     sync = sync_of(shard.handle(T0 + 9, GONE))
@@ -178,7 +195,7 @@ def test_an_orphan_is_left_alone_until_all_sources_were_seen_then_gets_one_secon
     foreign = observed(T0, [sandbox(source="api")], [container()])
     assert shard.handle(T0, READY, foreign, ObservedRoster(("u1",), T0), Roster((), False)) == []
     sync = sync_of(shard.handle(T0 + 1, Roster((), True)))
-    assert (sync.plan, sync.pod) == (kill(2), None)
+    assert (sync.plan, sync.pod) == (kill(1), None)
     assert finish(shard, sync, T0 + 2) == [Forget("u1", "default", "web")]
 
 
@@ -282,7 +299,7 @@ def test_a_drain_waits_for_the_roster_of_the_sources_and_then_ends_orphans_too()
     foreign = observed(T0, [sandbox(source="api")], [container()])
     assert AllStopped() not in shard.handle(T0, READY, Drain(), foreign, ObservedRoster(("u1",), T0))
     out = shard.handle(T0 + 1, Roster((), True))
-    assert (sync_of(out).plan, AllStopped() in out) == (kill(2), False)
+    assert (sync_of(out).plan, AllStopped() in out) == (kill(1), False)
 
 
 def test_a_drain_does_not_wait_for_a_source_that_is_away_once_nothing_runs() -> None:

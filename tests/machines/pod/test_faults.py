@@ -123,7 +123,7 @@ def test_news_about_all_pods_reach_the_others_when_one_throws(
     ]
     shard.handle(T0, READY, *views, BAD, GOOD, ObservedRoster(("bad", "good"), T0))
     broken = method(monkeypatch, name)
-    out = shard.handle(T0 + 1, news)
+    out = shard.handle(T0 + 5, news)
     assert faults(out) == ["bad"]
     assert [each.uid for each in syncs(out)] == ["good"]
     broken.mend()

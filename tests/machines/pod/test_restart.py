@@ -150,7 +150,7 @@ def test_a_terminal_phase_is_never_left() -> None:
 def test_a_running_container_that_vanishes_counts_as_killed_and_starts_with_the_next_attempt() -> None:
     out = see(running(), T0 + 9)
     assert sync_of(out).plan.start == (StartContainer("main", 1),)
-    ended = status_of(out)["containerStatuses"][0]["state"]["terminated"]
+    ended = status_of(out)["containerStatuses"][0]["lastState"]["terminated"]
     assert (ended["reason"], ended["exitCode"]) == ("ContainerStatusUnknown", 137)
 
 

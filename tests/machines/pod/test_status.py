@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from tests.machines.pod.builders import (
     T0,
     container,
@@ -95,6 +96,7 @@ def test_a_running_pod_with_an_earlier_crash() -> None:
             "image": "reg.test/app:1",
             "imageID": "sha256:1",
             "containerID": "containerd://c1",
+            "resources": {},
         }
     ]
 
@@ -130,9 +132,26 @@ def test_one_failure_makes_a_finished_pod_failed() -> None:
     assert status(*both, containers=("a", "b"), restart="Never")["phase"] == "Failed"
 
 
-def test_one_address_per_family_the_first_one_leads() -> None:
-    out = status(container(), box=sandbox(ips=("fd00::1", "10.0.0.9", "10.0.0.10")))
-    assert (out["podIP"], out["podIPs"]) == ("fd00::1", [{"ip": "fd00::1"}, {"ip": "10.0.0.9"}])
+@pytest.mark.parametrize(
+    ("hosts", "seen", "told"),
+    [
+        (("192.0.2.1",), ("fd00::1", "10.0.0.9", "10.0.0.10"), ["10.0.0.9", "fd00::1"]),
+        (("2001:db8::1", "192.0.2.1"), ("10.0.0.9", "fd00::1"), ["fd00::1", "10.0.0.9"]),
+        ((), ("fd00::1", "10.0.0.9"), ["10.0.0.9", "fd00::1"]),
+        (("192.0.2.1",), ("fd00::1",), ["fd00::1"]),
+        (("192.0.2.1",), ("", "fd00::1"), ["fd00::1"]),
+    ],
+)
+def test_one_address_per_family_the_node_s_primary_one_leads(
+    hosts: tuple[str, ...], seen: tuple[str, ...], told: list[str]
+) -> None:
+    shard = begun(Policy("n1", host_ips=hosts))
+    out = status_of(shard.handle(T0 + 9, observed(T0 + 9, [sandbox(ips=seen)], [container()])))
+    assert (out["podIP"], out["podIPs"]) == (told[0], [{"ip": ip} for ip in told])
+
+
+def test_without_an_address_there_is_no_pod_ip() -> None:
+    assert not {"podIP", "podIPs"} & status(container(), box=sandbox(ips=("",))).keys()
 
 
 def test_a_host_network_pod_has_the_node_s_address() -> None:

@@ -4,16 +4,14 @@ from typing import Annotated
 
 import typer
 
-from podherd.agent.commands.options import DEFAULT_ROOT, Namespace, RootDir, one_of
+from podherd.agent.commands.options import DEFAULT_ROOT, Namespace, PodName, RootDir, one_of
 
 _KIND = one_of("pod", hidden=("pods", "po"))
 
 
 def describe(
     kind: Annotated[str, typer.Argument(help="pod", metavar="pod", callback=_KIND)],  # noqa: ARG001
-    pod: Annotated[
-        str, typer.Argument(help="NAME, NAMESPACE/NAME, or a static pod's name without the node's.", metavar="NAME")
-    ],
+    pod: PodName,
     namespace: Namespace = "",
     root_dir: RootDir = DEFAULT_ROOT,
 ) -> None:

@@ -15,6 +15,14 @@ GivenRoot: TypeAlias = Annotated[
     typer.Option("--root-dir", envvar="PODHERD_ROOT", help="Root directory of the agent; default /var/lib/podherd."),
 ]
 Namespace: TypeAlias = Annotated[str, typer.Option("--namespace", "-n", help="Only this namespace.")]
+PodName: TypeAlias = Annotated[
+    str, typer.Argument(help="NAME, NAMESPACE/NAME, or a static pod's name without the node's.", metavar="POD")
+]
+ContainerName: TypeAlias = Annotated[
+    str, typer.Option("--container", "-c", help="Which container; default: the annotated one, else the first.")
+]
+Stdin: TypeAlias = Annotated[bool, typer.Option("--stdin", "-i", help="Pass this stdin on.")]
+Tty: TypeAlias = Annotated[bool, typer.Option("--tty", "-t", help="On a terminal, with -i.")]
 DEFAULT_ROOT = Path("/var/lib/podherd")
 
 

@@ -4,10 +4,12 @@ from collections.abc import Iterable, Sequence
 
 from cri_api.v1 import api_pb2 as pb
 
+from podherd.cri.convert.env_file import ReadFile
 from podherd.cri.convert.environment import environment
 from podherd.cri.convert.host import Host
 from podherd.cri.convert.labels import container_annotations, container_labels
 from podherd.cri.convert.mounts import mount
+from podherd.cri.convert.namespaces import namespaces, target_of
 from podherd.cri.convert.resources import container_resources
 from podherd.cri.convert.security import container_security
 from podherd.errors import ContainerConfigError
@@ -30,17 +32,21 @@ def container_config(
     image: pb.Image | None = None,
     services: Iterable[tuple[str, str]] = (),
     target_id: str = "",
+    userns: pb.UserNamespace | None = None,
+    read_file: ReadFile | None = None,
 ) -> pb.ContainerConfig:
     """The CRI config of one attempt. Raises ContainerConfigError for what this node cannot do.
 
     image_ref: as the runtime resolved it. image: its ImageStatus, whose user decides where the spec names none.
     mounts: those of volumes and /etc/hosts. termination_log: host file to mount at terminationMessagePath, empty for
     none. services: service variables. target_id: the container whose processes an ephemeral container joins.
+    userns: the mapping of a pod with `hostUsers: false`. read_file: for variables from files (`fileKeyRef`).
     """
     body = container.body
     if body.get("volumeDevices"):
         raise ContainerConfigError(f"volumeDevices of container {container.name}", "block volumes are not supported")
-    variables = environment(pod, container, host, tuple(pod_ips), services)
+    variables = environment(pod, container, host, tuple(pod_ips), services, read_file)
+    options = namespaces(pod, target_of(pod, container, target_id), userns)
     return pb.ContainerConfig(
         metadata=pb.ContainerMetadata(name=container.name, attempt=attempt),
         image=pb.ImageSpec(image=image_ref, user_specified_image=container.image),
@@ -48,7 +54,7 @@ def container_config(
         args=[expand(word, variables) for word in body.get("args") or ()],
         working_dir=body.get("workingDir") or "",
         envs=[pb.KeyValue(key=name, value=value) for name, value in variables.items()],
-        mounts=_mounts(container, mounts, termination_log),
+        mounts=_mounts(container, mounts, termination_log, userns),
         labels=container_labels(pod, container),
         annotations=container_annotations(pod, container, attempt),
         log_path=log_path(container.name, attempt),
@@ -57,7 +63,7 @@ def container_config(
         tty=body.get("tty") or False,
         linux=pb.LinuxContainerConfig(
             resources=container_resources(pod, container, settings, host),
-            security_context=container_security(pod, container, settings, host, image, target_id),
+            security_context=container_security(pod, container, settings, host, image, options),
         ),
         stop_signal=_stop_signal(container),
     )
@@ -68,9 +74,17 @@ def log_path(name: str, attempt: int) -> str:
     return f"{name}/{attempt}.log"
 
 
-def _mounts(container: Container, mounts: Sequence[pb.Mount], termination_log: str) -> list[pb.Mount]:
+def _mounts(
+    container: Container, mounts: Sequence[pb.Mount], termination_log: str, userns: pb.UserNamespace | None
+) -> list[pb.Mount]:
+    """With the pod's own users every mount is seen through their mapping, so that files keep their owners."""
     path = container.body.get("terminationMessagePath")
-    return [*mounts, mount(path, termination_log)] if path and termination_log else list(mounts)
+    every = [*mounts, mount(path, termination_log)] if path and termination_log else list(mounts)
+    if userns is not None:
+        for one in every:
+            one.uidMappings.extend(userns.uids)
+            one.gidMappings.extend(userns.gids)
+    return every
 
 
 def _stop_signal(container: Container) -> pb.Signal.ValueType:

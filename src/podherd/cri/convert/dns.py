@@ -119,20 +119,30 @@ def _omitted(limit: str, what: str, line: str, applied: tuple[str, ...]) -> str:
 
 def hostname_of(pod: Pod, settings: Settings) -> str:
     """The sandbox's host name; empty with the host's network. Raises ContainerConfigError for an over-long FQDN."""
-    spec = pod.body["spec"]
     if pod.host_network:
         return ""
-    if override := spec.get("hostnameOverride"):
-        return str(override)
-    name = short_hostname(spec.get("hostname") or pod.name)
-    subdomain = spec.get("subdomain")
-    if not (spec.get("setHostnameAsFQDN") and subdomain and settings.cluster_domain):
+    name, domain = names_of(pod, settings)
+    if not (domain and pod.body["spec"].get("setHostnameAsFQDN")):
         return name
-    fqdn = f"{name}.{subdomain}.{pod.namespace}.svc.{settings.cluster_domain}"
+    fqdn = f"{name}.{domain}"
     if len(fqdn) > MAX_FQDN:
         reason = f"host name {fqdn!r} is too long, {MAX_FQDN} characters is the max length"
         raise ContainerConfigError("spec.setHostnameAsFQDN", reason, "shorten the pod's name or subdomain")
     return fqdn
+
+
+def names_of(pod: Pod, settings: Settings) -> tuple[str, str]:
+    """The pod's short host name, and the domain that goes with it where it has a subdomain, else empty.
+
+    `hostnameOverride` stands for both (KEP-4762).
+    """
+    spec = pod.body["spec"]
+    if override := spec.get("hostnameOverride"):
+        return short_hostname(override), ""
+    name, subdomain = short_hostname(spec.get("hostname") or pod.name), spec.get("subdomain")
+    if not (subdomain and settings.cluster_domain):
+        return name, ""
+    return name, f"{subdomain}.{pod.namespace}.svc.{settings.cluster_domain}"
 
 
 def short_hostname(name: str) -> str:

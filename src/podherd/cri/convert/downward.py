@@ -7,9 +7,10 @@ from podherd.cri.convert.host import Host
 from podherd.errors import ContainerConfigError
 from podherd.model.pod import Body, Container, Pod
 from podherd.model.quantity import bytes_of, milli_of
-from podherd.model.resources import container_amounts
+from podherd.model.resources import amounts_of, container_amounts
 
 _SUBSCRIPT = re.compile(r"metadata\.(labels|annotations)\['(.*)'\]\Z")
+_POD_LEVEL = ("cpu", "memory")
 _Field = Callable[[Pod, Host, tuple[str, ...]], str]
 _FIELDS: Mapping[str, _Field] = {
     "metadata.name": lambda pod, _host, _ips: pod.name,
@@ -34,19 +35,27 @@ def field_value(pod: Pod, path: str, host: Host, pod_ips: tuple[str, ...]) -> st
 
 
 def resource_value(pod: Pod, container: Container, reference: Body, host: Host) -> str:
-    """A request or limit in units of its divisor, rounded up; an absent limit of cpu or memory is the node's."""
+    """A request or limit in units of its divisor, rounded up; an absent limit is the pod's, else all of the node's.
+
+    Huge pages have no such default: they are never promised twice. Raises ContainerConfigError, QuantityError.
+    """
     source = _container(pod, container, reference.get("containerName") or container.name)
     kind, _, name = reference["resource"].partition(".")
-    amounts = container_amounts(source, kind)
-    node = {"cpu": host.cpu_milli, "memory": host.memory_bytes} if kind == "limits" else {}
-    value = amounts.get(name) or node.get(name, 0)
+    value = container_amounts(source, kind).get(name, 0)
+    if not value and kind == "limits":
+        value = amounts_of(pod.body["spec"].get("resources"), kind).get(name, 0) if name in _POD_LEVEL else 0
+        value = value or _of_node(name, host)
     divisor = reference.get("divisor") or "1"
     unit = milli_of(divisor) if name == "cpu" else bytes_of(divisor)
     return str(-(-value // (unit or (1000 if name == "cpu" else 1))))
 
 
+def _of_node(name: str, host: Host) -> int:
+    return {"cpu": host.cpu_milli, "memory": host.memory_bytes, "ephemeral-storage": host.storage_bytes}.get(name, 0)
+
+
 def _container(pod: Pod, own: Container, name: str) -> Container:
-    for container in (own, *pod.containers, *pod.init_containers):
+    for container in (own, *pod.every_container):
         if container.name == name:
             return container
     raise ContainerConfigError("resourceFieldRef.containerName", f"container {name!r} not found in pod {pod.key}")

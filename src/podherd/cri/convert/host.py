@@ -10,7 +10,8 @@ class Host:
     memory_bytes: the node's memory capacity, for oom_score_adj. cpu_milli: CPUs times 1000. resolv_conf: the text of
     the file that `settings.resolv_conf` names. ips: the node's addresses (`status.hostIPs`).
     hugepage_sizes: CRI names, `2MB`. cgroup_v2: the runtime's containers are on the unified hierarchy.
-    thermal_paths: per-CPU thermal_throttle directories, to be masked.
+    thermal_paths: per-CPU thermal_throttle directories, to be masked. storage_bytes: size of the file system of the
+    root directory. kernel: major and minor version, (0, 0) when it is not known. swap: cgroups can limit swap here.
     """
 
     memory_bytes: int
@@ -20,3 +21,6 @@ class Host:
     hugepage_sizes: tuple[str, ...] = ()
     cgroup_v2: bool = False
     thermal_paths: tuple[str, ...] = ()
+    storage_bytes: int = 0
+    kernel: tuple[int, int] = (0, 0)
+    swap: bool = False

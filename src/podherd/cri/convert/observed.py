@@ -24,8 +24,13 @@ def observed(
     at: the looker's clock before the first call of the inspection.
     """
     seen = sorted(map(sandbox_seen, sandboxes), key=lambda sandbox: (sandbox.attempt, sandbox.created_at), reverse=True)
-    held = sorted((container_seen(*each) for each in containers), key=lambda each: each.created_at, reverse=True)
+    held = sorted((container_seen(*each) for each in containers), key=_newness, reverse=True)
     return Observed(uid, namespace, name, at, tuple(seen), tuple(held))
+
+
+def _newness(container: ContainerSeen) -> tuple[int, float]:
+    """By attempt first: the clock may have been set back between two of them."""
+    return container.attempt, container.created_at
 
 
 def sandbox_seen(status: pb.PodSandboxStatus) -> SandboxSeen:
@@ -61,4 +66,13 @@ def container_seen(sandbox_id: str, status: pb.ContainerStatus) -> ContainerSeen
         image=status.image.image,
         image_ref=status.image_ref,
         annotations=dict(status.annotations),
+        user=_user_of(status),
     )
+
+
+def _user_of(status: pb.ContainerStatus) -> tuple[int, ...]:
+    """uid, gid and groups of the first process; empty from a runtime that does not tell."""
+    if not status.HasField("user"):
+        return ()
+    user = status.user.linux
+    return (user.uid, user.gid, *user.supplemental_groups)

@@ -17,9 +17,10 @@ def oom_score_adj(pod: Pod, container: Container, node_memory_bytes: int) -> int
         return PROTECTED
     if qos == BEST_EFFORT:
         return FIRST
-    share = _memory(container) + _unallocated(pod)
+    share = _memory(container)
     if container.kind is ContainerKind.SIDECAR:
         share = max(share, min(map(_memory, pod.containers), default=0))
+    share += _unallocated(pod)
     return min(max(FIRST - FIRST * share // node_memory_bytes, LEAST_BURSTABLE), FIRST - 1)
 
 

@@ -7,13 +7,12 @@ from podherd.cri.convert.oom import oom_score_adj
 from podherd.errors import ContainerConfigError
 from podherd.model.pod import Container, Pod
 from podherd.model.quantity import QuantityError
-from podherd.model.resources import Amounts, amounts_of, container_amounts, overhead_of, pod_amounts
+from podherd.model.resources import HUGE_PAGES, Amounts, amounts_of, container_amounts, overhead_of, pod_amounts
 from podherd.model.settings import Settings
 
 MIN_SHARES = 2
 MAX_SHARES = 262_144
 MIN_QUOTA_US = 1_000
-_HUGE = "hugepages-"
 
 
 def cpu_shares(milli: int) -> int:
@@ -31,14 +30,25 @@ def container_resources(pod: Pod, container: Container, settings: Settings, host
     try:
         requests, limits = container_amounts(container, "requests"), container_amounts(container, "limits")
         whole = amounts_of(pod.body["spec"].get("resources"), "limits")
-        resources = _compute(requests, {**whole, **limits}, settings)
+        limits = {**whole, **{name: amount for name, amount in limits.items() if amount}} if whole else limits
+        resources = _compute(requests, limits, settings)
         resources.oom_score_adj = oom_score_adj(pod, container, host.memory_bytes)
     except QuantityError as error:
         raise ContainerConfigError(f"resources of container {container.name}", str(error), error.mend) from error
     resources.hugepage_limits.extend(_hugepages(limits, host))
-    if host.cgroup_v2:
-        resources.unified.update({"memory.oom.group": "1", "memory.swap.max": "0"})
+    _set_group_kill_and_swap(resources, settings, host)
     return resources
+
+
+def _set_group_kill_and_swap(resources: pb.LinuxContainerResources, settings: Settings, host: Host) -> None:
+    """All of a container dies at once when its memory runs out, and it gets no swap (`NoSwap`, the default)."""
+    if not host.cgroup_v2:
+        resources.memory_swap_limit_in_bytes = resources.memory_limit_in_bytes if host.swap else 0
+        return
+    if not settings.single_process_oom_kill:
+        resources.unified["memory.oom.group"] = "1"
+    if host.swap:
+        resources.unified["memory.swap.max"] = "0"
 
 
 def sandbox_resources(pod: Pod, settings: Settings) -> pb.LinuxContainerResources:
@@ -67,8 +77,8 @@ def _compute(requests: Amounts, limits: Amounts, settings: Settings) -> pb.Linux
 
 
 def _hugepages(limits: Amounts, host: Host) -> list[pb.HugepageLimit]:
-    sizes = dict.fromkeys(host.hugepage_sizes, 0)
-    for name, limit in limits.items():
-        if name.startswith(_HUGE):
-            sizes[name.removeprefix(_HUGE).removesuffix("i") + "B"] = limit
-    return [pb.HugepageLimit(page_size=size, limit=limit) for size, limit in sizes.items()]
+    """Every size that the node has, 0 where none is asked for."""
+    return [
+        pb.HugepageLimit(page_size=size, limit=limits.get(f"{HUGE_PAGES}{size.removesuffix('B')}i", 0))
+        for size in host.hugepage_sizes
+    ]

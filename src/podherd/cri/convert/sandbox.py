@@ -2,30 +2,34 @@
 
 from cri_api.v1 import api_pb2 as pb
 
+from podherd.cri.convert.contexts import pod_context
 from podherd.cri.convert.dns import hostname_of, resolver_of
 from podherd.cri.convert.host import Host
 from podherd.cri.convert.labels import sandbox_labels
+from podherd.cri.convert.namespaces import namespaces
 from podherd.cri.convert.resources import sandbox_overhead, sandbox_resources
-from podherd.cri.convert.security import (
-    groups_of,
-    groups_policy,
-    is_privileged,
-    namespaces,
-    pod_context,
-    selinux,
-)
+from podherd.cri.convert.security import groups_of, groups_policy, is_privileged, selinux
+from podherd.errors import ContainerConfigError
 from podherd.model.pod import Pod
 from podherd.model.settings import Settings
+from podherd.model.sysctls import FORBIDDEN, dotted, forbidden
 
 _PROTOCOLS = {"TCP": pb.TCP, "UDP": pb.UDP, "SCTP": pb.SCTP}
 
 
 def sandbox_config(
-    pod: Pod, attempt: int, settings: Settings, cgroup_parent: str = "", *, host: Host
+    pod: Pod,
+    attempt: int,
+    settings: Settings,
+    cgroup_parent: str = "",
+    *,
+    host: Host,
+    userns: pb.UserNamespace | None = None,
 ) -> pb.PodSandboxConfig:
     """The CRI config of one sandbox. Raises ContainerConfigError for what this node cannot do.
 
     cgroup_parent: the pod's cgroup, such as `/kubepods/burstable/pod<uid>`; empty leaves it to the runtime.
+    userns: the mapping of a pod with `hostUsers: false`.
     """
     lines = resolver_of(pod, settings, host)
     return pb.PodSandboxConfig(
@@ -38,8 +42,8 @@ def sandbox_config(
         annotations=pod.annotations,
         linux=pb.LinuxPodSandboxConfig(
             cgroup_parent=cgroup_parent,
-            security_context=_security(pod),
-            sysctls=_sysctls(pod),
+            security_context=_security(pod, userns),
+            sysctls=_sysctls(pod, settings, host),
             overhead=sandbox_overhead(pod, settings),
             resources=sandbox_resources(pod, settings),
         ),
@@ -60,24 +64,21 @@ def _ports(pod: Pod) -> list[pb.PortMapping]:
     ]
 
 
-def _sysctls(pod: Pod) -> dict[str, str]:
-    """Dotted names, also of those written with slashes (a dot inside an interface name is then a slash)."""
-    return {_dotted(sysctl["name"]): sysctl["value"] for sysctl in pod_context(pod).get("sysctls") or ()}
+def _sysctls(pod: Pod, settings: Settings, host: Host) -> dict[str, str]:
+    """Dotted names and values. Raises ContainerConfigError for one that pods may not set on this node."""
+    if not (wanted := pod_context(pod).get("sysctls")):
+        return {}
+    if why := forbidden(pod.body["spec"], settings.allowed_unsafe_sysctls, host.kernel):
+        mend = "leave it out, or name it in allowedUnsafeSysctls of the agent's configuration"
+        raise ContainerConfigError("spec.securityContext.sysctls", f"{FORBIDDEN}: {why}", mend)
+    return {dotted(sysctl["name"]): sysctl["value"] for sysctl in wanted}
 
 
-def _dotted(name: str) -> str:
-    slash, dot = name.find("/"), name.find(".")
-    return name.translate(_SWAP) if slash >= 0 and (dot < 0 or slash < dot) else name
-
-
-_SWAP = str.maketrans("/.", "./")
-
-
-def _security(pod: Pod) -> pb.LinuxSandboxSecurityContext:
+def _security(pod: Pod, userns: pb.UserNamespace | None) -> pb.LinuxSandboxSecurityContext:
     """The pod's context for the sandbox process, whose seccomp profile is always the runtime's default."""
     context = pod_context(pod)
     security = pb.LinuxSandboxSecurityContext(
-        namespace_options=namespaces(pod),
+        namespace_options=namespaces(pod, userns=userns),
         selinux_options=selinux(context.get("seLinuxOptions")),
         supplemental_groups=groups_of(pod),
         supplemental_groups_policy=groups_policy(pod),

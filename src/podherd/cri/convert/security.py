@@ -1,12 +1,12 @@
 """securityContext of pod and container as the CRI's (kubelet behaviour, section 3.11)."""
 
-from typing import Any
-
 from cri_api.v1 import api_pb2 as pb
 
+from podherd.cri.convert.contexts import own_context, pod_context
 from podherd.cri.convert.host import Host
+from podherd.cri.convert.users import check_non_root, user_of
 from podherd.errors import ContainerConfigError
-from podherd.model.pod import Body, Container, ContainerKind, Pod
+from podherd.model.pod import Body, Container, Pod
 from podherd.model.settings import Settings
 
 APPARMOR_ANNOTATION = "container.apparmor.security.beta.kubernetes.io/"
@@ -23,39 +23,9 @@ _PROFILES = {
 }
 
 
-def pod_context(pod: Pod) -> Body:
-    """The pod's v1.PodSecurityContext; empty when it has none."""
-    return pod.body["spec"].get("securityContext") or {}
-
-
-def own_context(container: Container) -> Body:
-    """The container's v1.SecurityContext; empty when it has none."""
-    return container.body.get("securityContext") or {}
-
-
 def is_privileged(pod: Pod) -> bool:
-    """Whether any container is: then the sandbox must be so too."""
-    return any(own_context(container).get("privileged") for container in (*pod.init_containers, *pod.containers))
-
-
-def namespaces(pod: Pod, target_id: str = "") -> pb.NamespaceOption:
-    """Which Linux namespaces are the host's, the pod's or a container's own. target_id: whose processes to share."""
-    spec = pod.body["spec"]
-    if spec.get("hostUsers") is False:
-        raise ContainerConfigError("spec.hostUsers", "user namespaces are not supported on this node", "leave it out")
-    pid = pb.CONTAINER
-    if spec.get("hostPID"):
-        pid = pb.NODE
-    elif target_id:
-        pid = pb.TARGET
-    elif spec.get("shareProcessNamespace"):
-        pid = pb.POD
-    return pb.NamespaceOption(
-        network=pb.NODE if pod.host_network else pb.POD,
-        ipc=pb.NODE if spec.get("hostIPC") else pb.POD,
-        pid=pid,
-        target_id=target_id,
-    )
+    """Whether any container of any kind is: then the sandbox must be so too."""
+    return any(own_context(container).get("privileged") for container in pod.every_container)
 
 
 def groups_of(pod: Pod) -> list[int]:
@@ -66,8 +36,20 @@ def groups_of(pod: Pod) -> list[int]:
 
 
 def groups_policy(pod: Pod) -> pb.SupplementalGroupsPolicy.ValueType:
-    """Merge the image's groups (the default) or take only the spec's."""
-    return pb.Strict if pod_context(pod).get("supplementalGroupsPolicy") == "Strict" else pb.Merge
+    """Merge the image's groups (the default) or take only the spec's (Strict, KEP-3619)."""
+    return pb.Strict if wants_strict_groups(pod) else pb.Merge
+
+
+def wants_strict_groups(pod: Pod) -> bool:
+    """Whether the image's groups are to be left out."""
+    return pod_context(pod).get("supplementalGroupsPolicy") == "Strict"
+
+
+def check_strict_groups(features: pb.RuntimeFeatures) -> None:
+    """Raise ContainerConfigError for a runtime that would pass over Strict: processes would be in groups too many."""
+    if not features.supplemental_groups_policy:
+        reason = "SupplementalGroupsPolicy=Strict is not supported in this node"
+        raise ContainerConfigError("spec.securityContext.supplementalGroupsPolicy", reason, "use a newer runtime")
 
 
 def selinux(options: Body | None) -> pb.SELinuxOption | None:
@@ -106,47 +88,13 @@ def apparmor_of(pod: Pod, container: Container) -> pb.SecurityProfile | None:
     return profile(wanted) if wanted else None
 
 
-def user_of(pod: Pod, container: Container, image: pb.Image | None) -> tuple[int | None, str]:
-    """(uid, "") or (None, name): the container's runAsUser, else the pod's, else the image's user, else root.
-
-    Without `image` an image's user is left to the runtime: (None, "").
-    """
-    for context in (own_context(container), pod_context(pod)):
-        if context.get("runAsUser") is not None:
-            return context["runAsUser"], ""
-    if image is None:
-        return None, ""
-    if image.HasField("uid"):
-        return image.uid.value, ""
-    return (None, image.username) if image.username else (0, "")
-
-
-def check_non_root(pod: Pod, container: Container, image: pb.Image | None) -> None:
-    """Raise ContainerConfigError when `runAsNonRoot` asks for what the user of spec or image breaks."""
-    own = own_context(container)
-    if not own.get("runAsNonRoot", pod_context(pod).get("runAsNonRoot")):
-        return
-    about = f'(pod: "{pod.name}_{pod.namespace}({pod.uid})", container: {container.name})'
-    from_spec, _ = user_of(pod, container, None)
-    uid, name = user_of(pod, container, image)
-    if from_spec == 0:
-        raise _breaks(f"container's runAsUser breaks non-root policy {about}")
-    if from_spec is None and uid == 0:
-        raise _breaks(f"container has runAsNonRoot and image will run as root {about}")
-    if from_spec is None and image is None:
-        text = "container has runAsNonRoot and the image's user is not known yet, cannot verify user is non-root"
-        raise _breaks(f"{text} {about}")
-    if name:
-        text = f"container has runAsNonRoot and image has non-numeric user ({name}), cannot verify user is non-root"
-        raise _breaks(f"{text} {about}")
-
-
-def _breaks(reason: str) -> ContainerConfigError:
-    return ContainerConfigError("securityContext.runAsNonRoot", reason, "set runAsUser to a user other than 0")
-
-
 def container_security(
-    pod: Pod, container: Container, settings: Settings, host: Host, image: pb.Image | None, target_id: str
+    pod: Pod,
+    container: Container,
+    settings: Settings,
+    host: Host,
+    image: pb.Image | None,
+    options: pb.NamespaceOption,
 ) -> pb.LinuxContainerSecurityContext:
     """The whole context of one container. Raises ContainerConfigError."""
     check_non_root(pod, container, image)
@@ -155,7 +103,7 @@ def container_security(
         privileged=own.get("privileged") or False,
         readonly_rootfs=own.get("readOnlyRootFilesystem") or False,
         no_new_privs=own.get("allowPrivilegeEscalation") is False,
-        namespace_options=namespaces(pod, _target(pod, container, target_id)),
+        namespace_options=options,
         supplemental_groups=groups_of(pod),
         supplemental_groups_policy=groups_policy(pod),
         capabilities=_capabilities(own.get("capabilities")),
@@ -185,11 +133,3 @@ def _capabilities(wanted: Body | None) -> pb.Capability | None:
     if not wanted:
         return None
     return pb.Capability(add_capabilities=wanted.get("add") or (), drop_capabilities=wanted.get("drop") or ())
-
-
-def _target(pod: Pod, container: Container, target_id: str) -> str:
-    """The container whose processes an ephemeral one sees; a named target must have been found."""
-    name: Any = container.body.get("targetContainerName") if container.kind is ContainerKind.EPHEMERAL else None
-    if name and not target_id:
-        raise ContainerConfigError("targetContainerName", f'unable to find target container "{name}" in pod {pod.key}')
-    return target_id if name else ""

@@ -21,7 +21,7 @@ class Caution(NamedTuple):
 def cautions(pod: Pod, settings: Settings, host: Host) -> list[Caution]:
     """DNS lines left out or without a cluster DNS, and parts of a byte (case SPEC-3). Empty for nearly every pod."""
     found = [Caution(reason, message) for reason, message in resolver_of(pod, settings, host).cautions]
-    for container in (*pod.init_containers, *pod.containers):
+    for container in pod.every_container:
         for kind, amounts in (container.body.get("resources") or {}).items():
             for name in _BYTES:
                 if isinstance(amounts, dict) and is_fractional(amounts.get(name, 0)):

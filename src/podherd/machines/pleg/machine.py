@@ -31,7 +31,7 @@ class PlegMachine:
     """`handle` alone changes it. Give it Woke once at the start.
 
     unlisted: lanes that wait for a newer list. unsure: lanes to compare with the next relist in any case. retries:
-    lanes whose look failed.
+    lanes whose look failed. greeted: when shards said hello that wait for a list that began after it.
     """
 
     def __init__(self, rules: Rules) -> None:
@@ -43,6 +43,7 @@ class PlegMachine:
         self._looks = Looks(rules)
         self._relists = Relists(rules)
         self._rosters = Rosters()
+        self._greeted: dict[int, float] = {}
         self._counts = (0, 0)
         self._stale: set[str] = set()
         self._health_told: tuple[float, tuple[str, ...]] = (NEVER_AT, ())
@@ -86,7 +87,7 @@ class PlegMachine:
             case heard.Stopped():
                 self._stopped(event, now)
             case Hello():
-                self._hello(event)
+                self._hello(event, now)
             case heard.Woke():
                 self._woke(now)
 
@@ -102,8 +103,7 @@ class PlegMachine:
             lane = self._lane(change.pod_uid, change.namespace, change.name)
             lane.apply(change)
             touched[lane.uid] = lane
-        if first:
-            self._owe_rosters(range(self._rules.shards))
+        self._owe_new(first)
         for lane in touched.values():
             if lane.located_at < self._relists.done_at:
                 lane.located = None
@@ -117,6 +117,7 @@ class PlegMachine:
         for lane in self._lanes.values():
             lane.seen, lane.wanted_after, lane.located_at, lane.retry_at = None, None, NEVER_AT, NEVER_AT
         self._unsure = dict(self._lanes)
+        self._greeted = dict.fromkeys(self._greeted, now - HINT_SLACK_S)
 
     def _located(self, event: heard.Located, now: float) -> None:
         if (lane := self._looks.end(event.uid)) is not None:
@@ -178,6 +179,9 @@ class PlegMachine:
         lane = self._looks.end(observed.uid)
         if lane is None:
             return
+        if observed.at > now + CLOCK_STEP_S:
+            self._unsure[lane.uid] = lane  # begun before the clock was set back: nobody knows how old it is
+            return
         self._tell(lane, observed)
         if lane.differs(lane.listed(self._relists.done_at)[1]):
             self._unsure[lane.uid] = lane  # it moved on since the list; the next relist shows it too
@@ -233,17 +237,25 @@ class PlegMachine:
         self._relists.demanded(now)
         self._advance(lane, now)
 
-    def _hello(self, event: Hello) -> None:
-        """A shard has begun anew. Before the first relist nothing is known; that one owes every shard a roster."""
-        if self._relists.done_at == NEVER_AT:
-            return
+    def _hello(self, event: Hello, now: float) -> None:
+        """A shard has begun anew: only a list from now on shows what its earlier life did last."""
         shard = int(event.actor.rpartition("-")[2])
+        after = self._greeted[shard] = now - HINT_SLACK_S
+        self._relists.hurry()
         for lane in self._of(shard):
-            if lane.stale:
-                self._out.append(Tell(lane.view(self._relists.done_at, lane.stale)))
-            elif lane.seen is not None:
-                self._out.append(Tell(lane.seen))
-        self._owe_rosters([shard])
+            lane.told = False
+            lane.wanted_after = after if lane.wanted_after is None else max(after, lane.wanted_after)
+            self._unsure[lane.uid] = lane
+
+    def _owe_new(self, first: bool) -> None:
+        """Rosters for those who have asked before the list began; after the first list for all others too."""
+        done_at = self._relists.done_at
+        asked = [shard for shard, at in self._greeted.items() if at < done_at]
+        self._owe_rosters(asked)
+        for shard in asked:
+            del self._greeted[shard]
+        if first:
+            self._owe_rosters(shard for shard in range(self._rules.shards) if shard not in {*asked, *self._greeted})
 
     def _owe_rosters(self, shards: Iterable[int]) -> None:
         for shard in shards:

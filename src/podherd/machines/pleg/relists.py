@@ -39,8 +39,8 @@ class Relists:
         self.next_at = min(self.next_at, self.done_at + pause_s)
 
     def clock_set_back(self, now: float) -> None:
-        """The next one is due now; times that were noted are in the future."""
-        self.done_at = min(self.done_at, now)
+        """The next one is due now, and nothing that was listed before says what is there at any time of this clock."""
+        self.done_at = NEVER_AT
         self.next_at = now
         self._demands.clear()
 

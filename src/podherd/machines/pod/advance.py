@@ -1,5 +1,8 @@
 """The next step of one pod: wait, plan, end or forget (kubelet behaviour, sections 2.3 to 2.5)."""
 
+from dataclasses import replace
+
+from podherd.machines.pod import deadline
 from podherd.machines.pod.decision import EMPTY, Case, Decision
 from podherd.machines.pod.herd import OVERTAKEN_S, Herd
 from podherd.machines.pod.instructions import CancelSync, Forget, Instruction, LookAgain, Plan, Sync, WakeAt
@@ -9,6 +12,7 @@ from podherd.machines.pod.plan import plan
 from podherd.machines.pod.policy import Policy
 from podherd.machines.pod.record import RUNNING, Record, Running
 from podherd.machines.pod.reports import publish, publish_unreadable
+from podherd.machines.pod.stop_order import note_kills
 from podherd.machines.pod.terminate import end_kill, grace_s, remove_all, stop_all
 from podherd.machines.pod.turns import must_wait
 from podherd.wire.observed import Reinspect
@@ -36,7 +40,7 @@ def _unwanted(herd: Herd, record: Record) -> list[Instruction]:
     """A pod without a spec that may not be ended yet; one that the runtime holds no more is none."""
     if record.problem:
         return publish_unreadable(record)
-    if record.known_at is not None and not record.sandboxes and not record.containers:
+    if record.known_at is not None and not (record.sandboxes or record.containers or record.left_behind):
         herd.close(record, record.known_at)
     return []
 
@@ -44,17 +48,21 @@ def _unwanted(herd: Herd, record: Record) -> list[Instruction]:
 def _settle(herd: Herd, policy: Policy, record: Record, now: float) -> list[Instruction]:
     """Decide, publish, then act or wait."""
     ended = record.ending is not None and not record.live
+    out: list[Instruction] = []
     if record.pod is not None:
         record.phase = phase(record, record.pod, ended)
+        if record.pod.active_deadline_s is not None:
+            out += deadline.fail_if_late(record, now)
     decision = _unless_in_vain(record, policy, _decide(herd, policy, record, now), now)
     _remember(record, decision)
-    out: list[Instruction] = []
     if record.pod is not None:
         out += publish(record, record.pod, policy, ended, now)
     out += [RecordEvent(event) for event in decision.events]
     if decision.plan != EMPTY:
         out.append(_sync(herd, record, decision, now))
     else:
+        if (due := deadline.deadline_at(record)) is not None:
+            decision.waits.append(due)
         out += _wake(record, policy, decision.waits, now)
     return out
 
@@ -65,18 +73,18 @@ def _decide(herd: Herd, policy: Policy, record: Record, now: float) -> Decision:
     if now < record.hold_until:
         return Decision(waits=[record.hold_until])
     if record.ending is not None:
-        return Decision(_end(herd, record, now))
+        return Decision(_end(herd, policy, record, now))
     if herd.draining:
-        return Decision(stop_all(record, grace_s(record)))
+        return Decision(stop_all(record, policy, now, grace_s(record), "everything is to stop"))
     if record.pod is None or record.stale or must_wait(herd, record):
         return Decision()
     return plan(Case(record, record.pod, policy, herd.network_trouble(), now))
 
 
-def _end(herd: Herd, record: Record, now: float) -> Plan:
+def _end(herd: Herd, policy: Policy, record: Record, now: float) -> Plan:
     """Kill; once nothing runs and no source holds on to the pod, clear it away."""
     if record.live:
-        return end_kill(record, now)
+        return end_kill(record, policy, now)
     if record.uid in herd.wanted and record.again is None:
         return EMPTY
     return remove_all(record)
@@ -84,14 +92,25 @@ def _end(herd: Herd, record: Record, now: float) -> Plan:
 
 def _unless_in_vain(record: Record, policy: Policy, decision: Decision, now: float) -> Decision:
     """A plan that was done without a failure and is needed again had no effect: not at once again."""
-    if decision.plan == EMPTY or decision.plan != record.last_plan:
+    if decision.plan == EMPTY or record.last_plan is None or not _same(decision.plan, record.last_plan):
         return decision
     again_at = record.synced_at + policy.retry_after_s(record.uid)
     return Decision(waits=[again_at]) if now < again_at else decision
 
 
+def _same(plan_: Plan, last: Plan) -> bool:
+    """Whether the two do the same; that less grace is left is no difference."""
+    if not plan_.kill or not last.kill:
+        return plan_ == last
+    ids = [kill.id for kill in plan_.kill]
+    return ids == [kill.id for kill in last.kill] and replace(plan_, kill=()) == replace(last, kill=())
+
+
 def _remember(record: Record, decision: Decision) -> None:
     record.failures.update(decision.failures)
+    if decision.restart_all:
+        record.crashes.update(decision.crashes)
+        record.restart_all()
     record.network_told = decision.network_told
     for name in tuple(record.failures):
         if (seen := record.newest.get(name)) is not None and seen.state == RUNNING:
@@ -101,8 +120,8 @@ def _remember(record: Record, decision: Decision) -> None:
 def _sync(herd: Herd, record: Record, decision: Decision, now: float) -> Sync:
     herd.last_plan_id += 1
     record.running = Running(herd.last_plan_id, decision.plan, decision.crashes)
-    if record.ending is not None and record.ending.kill_at is None and decision.plan.kill:
-        record.ending.kill_at = now
+    if decision.plan.kill:
+        note_kills(record, decision.plan.kill, now)
     return Sync(record.uid, record.namespace, record.name, herd.last_plan_id, record.pod, decision.plan)
 
 

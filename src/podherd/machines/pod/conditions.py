@@ -1,42 +1,67 @@
-"""The pod conditions that a kubelet owns (kubelet behaviour, section 6.3)."""
+"""The pod conditions that a kubelet owns, and those of others as they are (kubelet behaviour, section 6.3)."""
 
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from podherd.machines.pod.record import Record
-from podherd.model.status import FAILED, PENDING, SUCCEEDED, rfc3339
+from podherd.machines.pod.record import EXITED, Record
+from podherd.machines.pod.rules import RESTART_ALL, rule_action
+from podherd.machines.pod.told_spec import Part, ToldSpec
+from podherd.machines.pod.told_time import told_time
+from podherd.model.pod import Pod
+from podherd.model.status import FAILED, SUCCEEDED
 
 
-def conditions(record: Record, unready: list[str], sandbox_trouble: str, now: float) -> list[dict[str, Any]]:
-    """In the kubelet's order. unready: names of containers that are not ready. A time changes only with its status."""
-    ready = _readiness(record, unready)
-    return [
-        _sandbox(record, sandbox_trouble, now),
-        _initialized(record, now),
-        _condition(record, "Ready", *ready, now),
-        _condition(record, "ContainersReady", *ready, now),
-        _condition(record, "PodScheduled", "True", "", "", now),
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the conditions are made of. unready: names of sidecars and regular containers that are not ready.
+
+    incomplete: names of the init containers that an uninitialised pod waits for. sandbox_trouble: why no container can
+    start; empty when they can.
+    """
+
+    unready: Sequence[str]
+    incomplete: Sequence[str]
+    sandbox_trouble: str
+    now: float
+
+
+def conditions(record: Record, spec: ToldSpec, facts: Facts) -> list[dict[str, Any]]:
+    """In the kubelet's order, then those of other owners. A time changes only with its status."""
+    ready = _containers_ready(record, facts.unready)
+    told = [
+        _sandbox(record, spec, facts),
+        _initialized(record, spec, facts),
+        _condition(record, spec, facts, "Ready", *_ready(spec, ready)),
+        _condition(record, spec, facts, "ContainersReady", *ready),
+        _condition(record, spec, facts, "PodScheduled", "True"),
     ]
+    if spec.may_restart_all:
+        told.append(_restarting(record, spec, facts))
+    if spec.others:
+        told += spec.others
+    return told
 
 
-def _sandbox(record: Record, trouble: str, now: float) -> dict[str, Any]:
+def _sandbox(record: Record, spec: ToldSpec, facts: Facts) -> Part:
     kind = "PodReadyToStartContainers"
-    if trouble:
-        return _condition(record, kind, "False", "PodSandboxNotReady", trouble, now)
-    return _condition(record, kind, "True", "", "", now)
+    if trouble := facts.sandbox_trouble:
+        return _condition(record, spec, facts, kind, "False", "PodSandboxNotReady", trouble)
+    return _condition(record, spec, facts, kind, "True")
 
 
-def _initialized(record: Record, now: float) -> dict[str, Any]:
-    pod = record.pod
+def _initialized(record: Record, spec: ToldSpec, facts: Facts) -> Part:
+    kind = "Initialized"
     if record.phase == SUCCEEDED:
-        return _condition(record, "Initialized", "True", "PodCompleted", "", now)
-    if pod is not None and pod.init_containers and record.phase == PENDING:
-        names = " ".join(container.name for container in pod.init_containers)
-        message = f"containers with incomplete status: [{names}]"
-        return _condition(record, "Initialized", "False", "ContainersNotInitialized", message, now)
-    return _condition(record, "Initialized", "True", "", "", now)
+        return _condition(record, spec, facts, kind, "True", "PodCompleted")
+    if facts.incomplete:
+        message = f"containers with incomplete status: [{' '.join(facts.incomplete)}]"
+        return _condition(record, spec, facts, kind, "False", "ContainersNotInitialized", message)
+    return _condition(record, spec, facts, kind, "True")
 
 
-def _readiness(record: Record, unready: list[str]) -> tuple[str, str, str]:
+def _containers_ready(record: Record, unready: Sequence[str]) -> tuple[str, str, str]:
+    """Status, reason and message."""
     if record.phase == SUCCEEDED:
         return "False", "PodCompleted", ""
     if record.phase == FAILED:
@@ -46,18 +71,70 @@ def _readiness(record: Record, unready: list[str]) -> tuple[str, str, str]:
     return "True", "", ""
 
 
-def _condition(record: Record, kind: str, status: str, reason: str, message: str, now: float) -> dict[str, Any]:
-    old = record.conditions.get(kind)
+def _ready(spec: ToldSpec, containers: tuple[str, str, str]) -> tuple[str, str, str]:
+    """As the containers, and once these are ready as the readiness gates, which other owners open."""
+    if not spec.gates or containers[0] != "True":
+        return containers
+    closed = ", ".join(_closed(spec.gates, {each["type"]: each["status"] for each in _as_given(spec)}))
+    return ("False", "ReadinessGatesNotReady", closed) if closed else containers
+
+
+def _as_given(spec: ToldSpec) -> Iterable[Part]:
+    return (*spec.others, *spec.api_conditions.values())
+
+
+def _closed(gates: Iterable[str], statuses: dict[str, str]) -> Iterable[str]:
+    for gate in gates:
+        if gate not in statuses:
+            yield f'corresponding condition of pod readiness gate "{gate}" does not exist.'
+        elif statuses[gate] != "True":
+            yield f'the status of pod readiness gate "{gate}" is not "True", but {statuses[gate]}'
+
+
+def _restarting(record: Record, spec: ToldSpec, facts: Facts) -> Part:
+    """Only of a pod that a rule may restart as a whole (KEP-5532)."""
+    kind = "AllContainersRestarting"
+    if record.phase == SUCCEEDED:
+        return _condition(record, spec, facts, kind, "False", "PodCompleted")
+    if record.phase == FAILED:
+        return _condition(record, spec, facts, kind, "False", "PodFailed")
+    if not (record.restarting_all or _is_cause_held(record, spec.pod)):
+        return _condition(record, spec, facts, kind, "False")
+    message = "container exited with restart policy rule"
+    return _condition(record, spec, facts, kind, "True", "RestartAllContainersStarted", message)
+
+
+def _is_cause_held(record: Record, pod: Pod) -> bool:
+    """Whether the runtime still holds the container whose end restarts all: it is removed last."""
+    held = {seen.id for seen in record.containers}
+    for container in (*pod.init_containers, *pod.containers):
+        seen = record.newest.get(container.name)
+        if seen is None or seen.state != EXITED or seen.id not in held:
+            continue
+        if rule_action(container, seen.exit_code) == RESTART_ALL:
+            return True
+    return False
+
+
+def _condition(
+    record: Record, spec: ToldSpec, facts: Facts, kind: str, status: str, reason: str = "", message: str = ""
+) -> Part:
+    """The condition as it was told last, where nothing of it has changed."""
+    old = record.conditions.get(kind) or spec.api_conditions.get(kind)
     if old is not None and old["status"] == status:
-        if old.get("reason", "") == reason and old.get("message", "") == message:
+        same = old.get("reason", "") == reason and old.get("message", "") == message
+        if same and old.get("observedGeneration") == spec.generation and "lastProbeTime" in old:
+            record.conditions[kind] = old
             return old
-        since = old["lastTransitionTime"]
+        since = old.get("lastTransitionTime") or told_time(facts.now)
     else:
-        since = rfc3339(now)
-    condition: dict[str, Any] = {"type": kind, "status": status, "lastProbeTime": None, "lastTransitionTime": since}
+        since = told_time(facts.now)
+    condition: Part = {"type": kind, "status": status, "lastProbeTime": None, "lastTransitionTime": since}
     if reason:
         condition["reason"] = reason
     if message:
         condition["message"] = message
+    if spec.generation is not None:
+        condition["observedGeneration"] = spec.generation
     record.conditions[kind] = condition
     return condition

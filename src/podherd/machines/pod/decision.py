@@ -32,6 +32,7 @@ class Decision:
 
     waits: times at which something that waits now is due. crashes: raised back-offs of containers that start.
     failures: why containers wait. events: to record. network_told: one of them says that the network is missing.
+    restart_all: the plan begins to restart every container of the pod.
     """
 
     plan: Plan = EMPTY
@@ -40,9 +41,10 @@ class Decision:
     failures: dict[str, Failure] = field(default_factory=dict)
     events: list[PodEvent] = field(default_factory=list)
     network_told: bool = False
+    restart_all: bool = False
 
-    def tell(self, case: Case, reason: str, message: str, field_path: str = "") -> None:
-        """Add a Warning event about the case's pod."""
+    def tell(self, case: Case, reason: str, message: str, field_path: str = "", kind: str = "Warning") -> None:
+        """Add an event about the case's pod. kind: `Normal` or `Warning`."""
         record = case.record
-        event = PodEvent(record.uid, record.namespace, record.name, field_path, case.now, "Warning", reason, message)
+        event = PodEvent(record.uid, record.namespace, record.name, field_path, case.now, kind, reason, message)
         self.events.append(event)

@@ -1,8 +1,8 @@
 """What each event changes in the records; decisions follow in `advance`."""
 
-from dataclasses import replace
-
 from podherd.machines.pod.events import (
+    HookEnded,
+    LeftBehind,
     RuntimeBack,
     SandboxFailed,
     Started,
@@ -23,7 +23,7 @@ from podherd.machines.pod.terminate import grace_s
 from podherd.machines.pod.turns import end_replaced
 from podherd.machines.times import NEVER_AT
 from podherd.model.pod import Pod
-from podherd.model.status import IMAGE_PULL_BACK_OFF
+from podherd.model.status import IMAGE_PULL_BACK_OFF, POST_START_HOOK_ERROR
 from podherd.wire.control import Drain
 from podherd.wire.desired import Gone, Roster
 from podherd.wire.node import RuntimeState
@@ -67,6 +67,14 @@ class Hear:
         record.problem = event.problem
         return [pod_event(record, self._herd.now, "Warning", "FailedValidation", event.problem)]
 
+    def left_behind(self, event: LeftBehind) -> list[Instruction]:
+        """Directories of a pod were found: they go with the pod, or at once when nobody knows it."""
+        uid = event.uid
+        if uid not in self._herd.records and uid not in self._herd.buried:
+            record = self._herd.open(uid, event.namespace, event.name, self._herd.absent_since(uid))
+            record.left_behind = True
+        return []
+
     def gone(self, event: Gone) -> list[Instruction]:
         """The source dropped the pod."""
         self._herd.wanted.discard(event.uid)
@@ -95,6 +103,8 @@ class Hear:
 
     def observed(self, event: Observed) -> list[Instruction]:
         """What the runtime holds of one pod."""
+        if self._is_of_another_time(event.at):
+            return []
         record = self._herd.records.get(event.uid)
         if event.uid in self._herd.unseen:
             self._herd.unseen.remove(event.uid)
@@ -105,8 +115,6 @@ class Hear:
                 return []
             record = self._herd.open(event.uid, event.namespace, event.name, None)
         was_stale = record.stale
-        if event.at > self._herd.now + CLOCK_STEP_S:
-            event = replace(event, at=self._herd.now)  # on its way while the clock was set back
         if not record.see(event):
             return []
         self._herd.touched[record.uid] = None
@@ -118,6 +126,8 @@ class Hear:
 
     def observed_roster(self, event: ObservedRoster) -> list[Instruction]:
         """What is not listed was absent from the runtime. The first one lets the shard begin."""
+        if self._is_of_another_time(event.at):
+            return []
         listed = set(event.uids)
         knew = self._herd.knows_runtime()
         out: list[Instruction] = []
@@ -126,12 +136,17 @@ class Hear:
                 nothing = Observed(record.uid, record.namespace, record.name, event.at, (), ())
                 out += self._faults.guard(nothing, record.see, nothing)
                 self._herd.touched[record.uid] = None
-        self._herd.buried = {uid: at for uid, at in self._herd.buried.items() if at >= event.at}
-        self._herd.unseen = listed - self._herd.records.keys() - self._herd.buried.keys()
+        known = {record.uid for record in self._herd.records.values() if not record.found_alone}
+        buried = {uid for uid, at in self._herd.buried.items() if at >= event.at}
+        self._herd.unseen = listed - known - buried
         self._herd.roster_at, self._herd.heard_at = event.at, self._herd.now
         if not knew:
             self._herd.touch_all()
         return out
+
+    def _is_of_another_time(self, at: float) -> bool:
+        """On its way while the clock was set back, so nobody knows how old it is; the PLEG looks anew."""
+        return at > self._herd.now + CLOCK_STEP_S
 
     def runtime_state(self, event: RuntimeState) -> list[Instruction]:
         """The runtime or its network came or went."""
@@ -196,14 +211,18 @@ class Hear:
             record.started[result.name] = result
             record.attempts[result.name] = max(result.attempt, record.attempts.get(result.name, -1))
         elif isinstance(result, StartFailed):
-            # A failed pull is tried again at once: then the image is in back-off, and the pod says so.
+            # A failed pull is tried again at once: then the image is in back-off, and the pod says so. After a failed
+            # postStart hook the container has ended: its crash back-off holds it.
+            at_once = result.image_pull or result.reason == POST_START_HOOK_ERROR
             record.failures[result.name] = Failure(
-                result.reason, result.message, now if result.image_pull else self._retry_at(record, result, retry_at)
+                result.reason, result.message, now if at_once else self._retry_at(record, result, retry_at)
             )
         elif isinstance(result, SandboxFailed):
             record.sandbox_retry_at = retry_at
         elif isinstance(result, StepFailed):
             record.hold_until = retry_at
+        elif isinstance(result, HookEnded):
+            record.hooked.add(result.id)
 
     def _retry_at(self, record: Record, result: StartFailed, retry_at: float) -> float:
         """An absent image is looked for at the usual pace, and pulled as soon as its back-off allows."""
@@ -225,7 +244,8 @@ class Hear:
 
 
 def _image_of(record: Record, name: str) -> str:
-    return next((container.image for container in record.by_name if container.name == name), "")
+    containers = record.pod.every_container if record.pod is not None else ()
+    return next((container.image for container in containers if container.name == name), "")
 
 
 def _is_deleted(pod: Pod) -> bool:

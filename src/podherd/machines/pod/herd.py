@@ -107,10 +107,13 @@ class Herd:
         buried_at = self.buried.get(seen.uid)
         if buried_at is None:
             return False
-        if seen.at > buried_at:
+        if seen.at <= buried_at:
+            return True
+        if seen.sandboxes or seen.containers:
             del self.buried[seen.uid]
-            return False
-        return True
+        else:
+            self._bury(seen.uid, seen.at)  # a view from before the end may still come once more
+        return False
 
     def namesakes(self, record: Record) -> list[Record]:
         """The other pods of the same full name, oldest arrival first."""

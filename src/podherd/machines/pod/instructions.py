@@ -101,6 +101,7 @@ class Publish:
     deleting: bool
     created_at: float
     status: Mapping[str, Any]
+    sidecars: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from podherd.machines.pod.advance import advance
-from podherd.machines.pod.events import Event, RuntimeBack, Synced, Unreadable, Wanted, Woke
+from podherd.machines.pod.events import Event, LeftBehind, RuntimeBack, Synced, Unreadable, Wanted, Woke
 from podherd.machines.pod.faults import ALARM, Faults
 from podherd.machines.pod.hear import Hear
 from podherd.machines.pod.herd import OVERTAKEN_S, Herd
@@ -37,8 +37,18 @@ class ShardMachine:
         self._hear: dict[type, Callable[[Any], list[Instruction]]] = {
             Wanted: hear.wanted, Unreadable: hear.unreadable, Gone: hear.gone, Roster: hear.roster,
             Observed: hear.observed, ObservedRoster: hear.observed_roster, RuntimeState: hear.runtime_state,
-            Synced: hear.synced, Woke: hear.woke, RuntimeBack: hear.runtime_back, Drain: hear.drain,
+            Synced: hear.synced, Woke: hear.woke, LeftBehind: hear.left_behind, RuntimeBack: hear.runtime_back,
+            Drain: hear.drain,
         }  # fmt: skip
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a journal keeps of it: all but its methods by event."""
+        return {name: value for name, value in vars(self).items() if name != "_hear"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Go on where the one that was kept stood."""
+        vars(self).update(state)
+        self.use(self._policy)
 
     def handle(self, now: float, *events: Event) -> list[Instruction]:
         """Take the events in order, then decide once about each pod that they touch. now: epoch seconds.

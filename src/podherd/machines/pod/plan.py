@@ -1,34 +1,53 @@
 """The plan of one running pod: the one place where the rules meet (kubelet behaviour, sections 3.1 to 3.6)."""
 
 from podherd.machines.pod.decision import EMPTY, Case, Decision
-from podherd.machines.pod.instructions import KillContainer, Plan
+from podherd.machines.pod.ephemeral import ephemeral_starts
+from podherd.machines.pod.init import initialised
+from podherd.machines.pod.init_order import Turn, begin, keep_sidecars, strays
+from podherd.machines.pod.instructions import KillContainer, Plan, StartContainer
 from podherd.machines.pod.leftovers import leftovers
-from podherd.machines.pod.record import LIVE, Record
-from podherd.machines.pod.restart import RESTART_NEVER, judge, judge_anew
+from podherd.machines.pod.record import LIVE
+from podherd.machines.pod.restart import judge, judge_anew, restartable
+from podherd.machines.pod.restart_all import restart_all
 from podherd.machines.pod.sandbox import SandboxNeed, sandbox_need
 from podherd.machines.pod.start import starts
-from podherd.machines.pod.terminate import grace_s, ready_sandboxes, stop_all, stop_grace_s
+from podherd.machines.pod.stop_order import kill_of
+from podherd.machines.pod.terminate import grace_s, ready_sandboxes, stop_all
+from podherd.machines.pod.why import why_in_sandbox
 from podherd.model.status import TERMINAL
+from podherd.wire.observed import ContainerSeen
+
+SANDBOX_CHANGED = "Pod sandbox changed, it will be killed and re-created."
 
 
 def plan(case: Case) -> Decision:
     """What to do for the pod now: nothing more for one that ended, a new sandbox, or containers in the one it has."""
-    if case.record.phase in TERMINAL:
-        return Decision(_stop(case.record))
-    need = sandbox_need(case.pod, case.record.sandboxes)
+    record = case.record
+    if record.phase in TERMINAL:
+        return Decision(_stop(case, record.message or f"the pod has {record.phase.lower()}"))
     decision = Decision()
+    if (removal := restart_all(case, decision)) is not None:
+        decision.plan = removal
+        return decision
+    need = sandbox_need(case.pod, record.sandboxes)
     decision.plan = _with_new_sandbox(case, need, decision) if need.why else _in_sandbox(case, need.id, decision)
     return decision
 
 
 def _in_sandbox(case: Case, sandbox_id: str, decision: Decision) -> Plan:
-    record = case.record
-    verdicts = [(each, judge(case.pod, each, record.newest.get(each.name), sandbox_id)) for each in case.pod.containers]
-    if not any(verdict.keep or verdict.start for _, verdict in verdicts):
-        return _stop(record)
-    kill = [_kill(record, record.newest[each.name].id, each.name, v.kill) for each, v in verdicts if v.kill]
-    kill += _doubles(record)
-    start = starts(case, [each for each, verdict in verdicts if verdict.start], decision)
+    record, pod = case.record, case.pod
+    turn = Turn(ready=True)
+    if fresh := not initialised(record, pod):
+        turn = begin(case, sandbox_id, decision)
+        turn.kill += strays(case, sandbox_id)
+    kill: list[KillContainer] = []
+    start: list[StartContainer] = []
+    if turn.ready and not _regular(case, sandbox_id, decision, kill, start):
+        return _stop(case, "its containers are done")
+    if pod.init_containers and not fresh:
+        turn = keep_sidecars(case, sandbox_id, decision)
+    kill = [*turn.kill, *kill, *_doubles(case)]
+    start = [*ephemeral_starts(case, decision), *turn.start, *start]
     containers, sandboxes = leftovers(record)
     # Removing alone is no hurry: while something waits to start, it goes along with that.
     if not kill and not start and (decision.waits or not (containers or sandboxes)):
@@ -38,53 +57,79 @@ def _in_sandbox(case: Case, sandbox_id: str, decision: Decision) -> Plan:
         remove_containers=containers,
         remove_sandboxes=sandboxes,
         sandbox_id=sandbox_id,
-        start=start,
+        start=tuple(start),
+        why=why_in_sandbox(record, kill, start),
     )
+
+
+def _regular(
+    case: Case, sandbox_id: str, decision: Decision, kill: list[KillContainer], start: list[StartContainer]
+) -> bool:
+    """What is to be done about the regular containers; False when they are done, and the pod with them."""
+    newest = case.record.newest
+    verdicts = [(each, judge(case.pod, each, newest.get(each.name), sandbox_id)) for each in case.pod.containers]
+    if not any(verdict.keep or verdict.start for _, verdict in verdicts):
+        return False
+    kill += [_kill(case, newest[each.name], verdict.kill) for each, verdict in verdicts if verdict.kill]
+    start += starts(case, [each for each, verdict in verdicts if verdict.start], decision)
+    return True
 
 
 def _with_new_sandbox(case: Case, need: SandboxNeed, decision: Decision) -> Plan:
     record, pod = case.record, case.pod
-    wanted = [each for each in pod.containers if judge_anew(pod, record.newest.get(each.name)).start]
-    ran = any(each.name in record.newest for each in pod.containers)
-    if not wanted or (pod.restart_policy == RESTART_NEVER and need.attempt and ran):
-        return _stop(record)
+    wanted = [each for each in pod.containers if judge_anew(pod, each, record.newest.get(each.name)).start]
+    if not wanted or (need.attempt and record.newest and not restartable(pod)):
+        return _stop(case, need.why)
     if case.network_trouble and not pod.host_network:
         _tell_network(case, decision)
-        return _stop(record)
+        return _stop(case, need.why)
     if case.now < record.sandbox_retry_at:
         decision.waits.append(record.sandbox_retry_at)
-        return _stop(record)
+        return _stop(case, need.why)
+    if need.id:
+        decision.tell(case, "SandboxChanged", SANDBOX_CHANGED, kind="Normal")
+    turn = begin(case, "", decision)
     containers, sandboxes = leftovers(record)
     return Plan(
-        kill=_stop(record).kill,
-        stop_sandboxes=_stop_with_newest(record, need),
-        remove_containers=containers,
+        kill=_stop(case, need.why).kill,
+        stop_sandboxes=_stop_with_newest(case, need),
+        remove_containers=_with_inits(case, containers),
         remove_sandboxes=sandboxes,
         make_sandbox=need.attempt,
-        start=starts(case, wanted, decision),
+        start=(*turn.start, *starts(case, wanted, decision)) if turn.ready else tuple(turn.start),
+        why=need.why,
     )
 
 
-def _stop(record: Record) -> Plan:
-    return stop_all(record, grace_s(record))
+def _with_inits(case: Case, removed: tuple[str, ...]) -> tuple[str, ...]:
+    """Initialisation begins anew in a new sandbox: nothing of the old one's may look like it (case SYNC-1)."""
+    if not case.pod.init_containers:
+        return removed
+    names = {container.name for container in case.pod.init_containers}
+    return tuple(dict.fromkeys([*removed, *(seen.id for seen in case.record.containers if seen.name in names)]))
 
 
-def _stop_with_newest(record: Record, need: SandboxNeed) -> tuple[str, ...]:
+def _stop(case: Case, why: str) -> Plan:
+    return stop_all(case.record, case.policy, case.now, grace_s(case.record), why)
+
+
+def _stop_with_newest(case: Case, need: SandboxNeed) -> tuple[str, ...]:
     """A dead newest sandbox is stopped too: only that gives its network back."""
-    ready = ready_sandboxes(record)
+    ready = ready_sandboxes(case.record)
     return ready if not need.id or need.id in ready else (need.id, *ready)
 
 
-def _kill(record: Record, container_id: str, name: str, why: str) -> KillContainer:
-    return KillContainer(container_id, name, stop_grace_s(record), why)
+def _kill(case: Case, seen: ContainerSeen, why: str) -> KillContainer:
+    return kill_of(case.record, case.policy, case.now, seen, grace_s(case.record), why)
 
 
-def _doubles(record: Record) -> list[KillContainer]:
+def _doubles(case: Case) -> list[KillContainer]:
     """Of two live containers of one name only the newest may stay."""
+    record = case.record
     if len(record.containers) <= len(record.newest):
         return []
     return [
-        _kill(record, seen.id, seen.name, f"Stopping container {seen.name}")
+        _kill(case, seen, f"Stopping container {seen.name}")
         for seen in record.containers
         if seen.state in LIVE and record.newest[seen.name].id != seen.id
     ]

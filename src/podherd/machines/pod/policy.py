@@ -16,6 +16,7 @@ class Policy:
 
     runtime_name: the scheme of container ids in statuses. retry_s: pause after a failed sync.
     look_s: how long an asked-for observation may stay away before it is asked for again.
+    recursive_read_only: the runtime can make a mount read-only with all mounts below it (CRI RuntimeHandlerFeatures).
     """
 
     node_name: str
@@ -26,6 +27,7 @@ class Policy:
     image_backoff_max_s: float = 300.0
     retry_s: float = 10.0
     look_s: float = 10.0
+    recursive_read_only: bool = False
 
     @property
     def crash_rule(self) -> BackOffRule:

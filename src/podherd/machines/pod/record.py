@@ -7,6 +7,7 @@ from podherd.machines.backoff import BackOff
 from podherd.machines.kept_ips import with_kept_ips
 from podherd.machines.pod.events import Started
 from podherd.machines.pod.instructions import Plan, Publish
+from podherd.machines.pod.told_spec import ToldSpec
 from podherd.machines.times import NEVER_AT
 from podherd.model import keys
 from podherd.model.pod import Container, Pod
@@ -51,11 +52,11 @@ class Running:
 
 @dataclass(slots=True)
 class Ending:
-    """The pod is being terminated, which nothing takes back. kill_at: when its first kill was ordered."""
+    """The pod is being terminated, which nothing takes back. until: the end of its grace, once a kill was ordered."""
 
     cause: str
     grace_s: int
-    kill_at: float | None = None
+    until: float | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -69,6 +70,12 @@ class Record:
     hold_until, sandbox_retry_at: pauses after failures. last_plan: the last plan that was done without a failure.
     synced_at: when the last sync was answered. again: the pod was wanted anew while ending.
     cleaned_at: when its last deed was done.
+    left_behind: directories of it were found at the shard's start. kill_until: per container id the end of the grace of
+    the first order to stop it. hooked: ids of containers whose preStop hook is not to run again.
+    restarting_all: every init and regular container is to be removed before any starts (KEP-5532). restarted: per name
+    the last instance that went so; it holds nothing back, and is the status' last state until there is a newer end.
+    reason, message: why the pod failed as a whole (`DeadlineExceeded`); they stand beside the phase in its status.
+    told_counts: per container the highest restart count that was told. told_spec: what the status takes from the spec.
     """
 
     uid: str
@@ -97,6 +104,11 @@ class Record:
     ending: Ending | None = None
     again: tuple[Pod, str] | None = None
     cleaned_at: float | None = None
+    left_behind: bool = False
+    kill_until: dict[str, float] = field(default_factory=dict)
+    hooked: set[str] = field(default_factory=set)
+    restarting_all: bool = False
+    restarted: dict[str, ContainerSeen] = field(default_factory=dict)
     failures: dict[str, Failure] = field(default_factory=dict)
     crashes: dict[str, BackOff] = field(default_factory=dict)
     pulls: dict[str, PullTrouble] = field(default_factory=dict)
@@ -104,7 +116,11 @@ class Record:
     sandbox_retry_at: float = NEVER_AT
     network_told: bool = False
     phase: str = ""
+    reason: str = ""
+    message: str = ""
     conditions: dict[str, dict[str, Any]] = field(default_factory=dict)
+    told_counts: dict[str, int] = field(default_factory=dict)
+    told_spec: ToldSpec | None = None
     published: Publish | None = None
     resync_at: float = NEVER_AT
     wake_at: float | None = None
@@ -125,6 +141,11 @@ class Record:
         return any(s.ready for s in self.sandboxes) or any(c.state in LIVE for c in self.containers)
 
     @property
+    def found_alone(self) -> bool:
+        """Whether its directories are all that is known of it."""
+        return self.left_behind and self.pod is None and self.known_at is None
+
+    @property
     def static(self) -> bool:
         """Whether a file or URL made this pod, by its spec or else by what its sandbox carries."""
         source = self.pod.source if self.pod is not None else self.sandboxes[0].source if self.sandboxes else ""
@@ -133,6 +154,8 @@ class Record:
     def want(self, pod: Pod, cause: str) -> None:
         """Take a new or changed spec; a change that matters ends the pauses of the old one and its running sync."""
         changed = self.pod is None or self.pod.body["spec"] != pod.body["spec"]
+        if changed and self.crashes and self.pod is not None:
+            self._forgive_changed(self.pod, pod)
         self.pod, self.cause, self.problem = pod, cause, ""
         if not changed:
             return
@@ -141,6 +164,13 @@ class Record:
         self.failures.clear()
         self.hold_until = self.sandbox_retry_at = NEVER_AT
         self.cancel = self.running is not None
+
+    def _forgive_changed(self, old: Pod, new: Pod) -> None:
+        """A back-off belongs to an image and its resources (kubelet behaviour, section 3.5)."""
+        kept = {(each.name, each.image, str(each.body.get("resources"))) for each in old.every_container}
+        for each in new.every_container:
+            if (each.name, each.image, str(each.body.get("resources"))) not in kept:
+                self.crashes.pop(each.name, None)
 
     def end_pauses(self, now: float) -> bool:
         """Let what failed be tried again now; whether anything waited."""
@@ -176,7 +206,30 @@ class Record:
         for sandbox in seen.sandboxes:
             self.first_seen = min(self.first_seen, sandbox.created_at)
         self._sort_instances()
+        if self.kill_until or self.hooked:
+            self._forget_kills()
         return True
+
+    def _forget_kills(self) -> None:
+        live = {seen.id for seen in self.containers if seen.state in LIVE}
+        self.kill_until = {each: until for each, until in self.kill_until.items() if each in live}
+        self.hooked &= live
+
+    def restart_all(self) -> None:
+        """Begin to remove every init and regular container, so that the pod begins anew in its sandbox."""
+        self.restarting_all = True
+        self.failures.clear()
+        self._drop_restarted()
+
+    def _drop_restarted(self) -> None:
+        """What the runtime holds no more has gone as it should; once that is all, the pod begins anew."""
+        pod = self.pod
+        names = {each.name for each in (*pod.init_containers, *pod.containers)} if pod is not None else set()
+        held = {seen.name for seen in self.containers}
+        for name in names - held:
+            if (last := self.newest.pop(name, None)) is not None:
+                self.restarted[name] = _lost(last, self.known_at or 0.0)
+        self.restarting_all = not names.isdisjoint(held)
 
     def set_clock_back(self, now: float) -> None:
         """Take any next view as newer: else views would count as late for as long as the clock was set back.
@@ -188,6 +241,11 @@ class Record:
             self.known_at = 0.0
         self.looked_at = None
         self.synced_at = min(self.synced_at, now)
+        # Nothing is to wait until the clock has caught up: what paused is tried now, and counts as the first failure.
+        self.end_pauses(now)
+        self.crashes.clear()
+        self.pulls.clear()
+        self.resync_at = min(self.resync_at, now)
 
     def _sort_instances(self) -> None:
         newest: dict[str, ContainerSeen] = {}
@@ -199,7 +257,12 @@ class Record:
             elif seen.attempt > self.attempts.get(seen.name, -1):
                 self.attempts[seen.name] = seen.attempt
         self._remember_lost(newest, previous)
+        self._remember_ends(newest, previous)
         self.newest, self.previous = newest, previous
+        if self.restarting_all:
+            self._drop_restarted()
+        for name, last in self.restarted.items():
+            previous.setdefault(name, last)
 
     def _remember_lost(self, newest: dict[str, ContainerSeen], previous: dict[str, ContainerSeen]) -> None:
         """A run counts also when its container was removed behind our back (case SYNC-3)."""
@@ -208,7 +271,8 @@ class Record:
             for started in self.started.values():
                 known = newest.get(started.name) or self.newest.get(started.name)
                 if known is None or known.attempt < started.attempt:
-                    self.newest[started.name] = _lost(_unseen(started, at), at)
+                    home = self.sandboxes[0].id if self.sandboxes else ""
+                    self.newest[started.name] = _lost(_unseen(started, home, at), at)
             self.started = {}
         for name, last in self.newest.items():
             now = newest.get(name)
@@ -218,9 +282,24 @@ class Record:
                 previous[name] = now
             newest[name] = _lost(last, at)
 
+    def _remember_ends(self, newest: dict[str, ContainerSeen], previous: dict[str, ContainerSeen]) -> None:
+        """The end before the newest instance is told on, also when its container was pruned (section 6.2)."""
+        for name, last in self.newest.items():
+            now, before = newest.get(name), self.previous.get(name)
+            if now is None:
+                if before is not None and before is not self.restarted.get(name):
+                    newest[name] = before
+            elif name not in previous:
+                if now.id != last.id and last.state != CREATED:
+                    previous[name] = _lost(last, self.known_at or 0.0)
+                elif before is not None and before.id != now.id:
+                    previous[name] = before
+
 
 def _supersedes(now: ContainerSeen, last: ContainerSeen) -> bool:
-    return now.id == last.id or now.created_at >= last.created_at or now.state in LIVE
+    # By attempt first: the clock may have been set back between the two.
+    newer = (now.attempt, now.created_at) >= (last.attempt, last.created_at)
+    return now.id == last.id or newer or now.state in LIVE
 
 
 def _lost(last: ContainerSeen, at: float) -> ContainerSeen:
@@ -231,9 +310,9 @@ def _lost(last: ContainerSeen, at: float) -> ContainerSeen:
     )
 
 
-def _unseen(started: Started, at: float) -> ContainerSeen:
+def _unseen(started: Started, sandbox_id: str, at: float) -> ContainerSeen:
     """What stands for a container that was started and gone before anybody looked."""
     return ContainerSeen(
-        id=started.id, name=started.name, sandbox_id="", attempt=started.attempt, state=RUNNING, created_at=at,
+        id=started.id, name=started.name, sandbox_id=sandbox_id, attempt=started.attempt, state=RUNNING, created_at=at,
         started_at=at, finished_at=0.0, exit_code=0, reason="", message="", image="", image_ref="", annotations={},
     )  # fmt: skip

@@ -8,7 +8,7 @@ from podherd.machines.pod.instructions import Record as RecordEvent
 from podherd.machines.pod.policy import Policy
 from podherd.machines.pod.record import Record
 from podherd.machines.pod.status import pod_status
-from podherd.model.pod import Pod
+from podherd.model.pod import ContainerKind, Pod
 from podherd.model.status import PENDING
 from podherd.wire.desired import Gone
 from podherd.wire.observed import Observed
@@ -31,7 +31,8 @@ def sync_failed(record: Named, now: float, message: str) -> RecordEvent:
 
 def publish(record: Record, pod: Pod, policy: Policy, ended: bool, now: float) -> list[Instruction]:
     """The pod's status, if it differs from the last one."""
-    return _publish(record, pod.source, pod_status(record, pod, policy, ended, now))
+    sidecars = tuple(it.name for it in pod.init_containers if it.kind is ContainerKind.SIDECAR)
+    return _publish(record, pod.source, pod_status(record, pod, policy, ended, now), sidecars)
 
 
 def publish_unreadable(record: Record) -> list[Instruction]:
@@ -39,10 +40,13 @@ def publish_unreadable(record: Record) -> list[Instruction]:
     return _publish(record, "", {"phase": PENDING, "reason": UNREADABLE, "message": record.problem})
 
 
-def _publish(record: Record, source: str, status: dict[str, object]) -> list[Instruction]:
+def _publish(
+    record: Record, source: str, status: dict[str, object], sidecars: tuple[str, ...] = ()
+) -> list[Instruction]:
     last = record.published
     deleting = record.ending is not None
     if last is not None and last.deleting == deleting and last.status == status:
         return []
-    record.published = Publish(record.uid, record.namespace, record.name, source, deleting, record.first_seen, status)
+    since = record.first_seen
+    record.published = Publish(record.uid, record.namespace, record.name, source, deleting, since, status, sidecars)
     return [record.published]

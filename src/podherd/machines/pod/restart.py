@@ -1,10 +1,12 @@
-"""What is to be done about one regular container (kubelet behaviour, section 3.4)."""
+"""What is to be done about one container, and whether it may run again (kubelet behaviour, section 3.4)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from podherd.machines.pod.record import EXITED, RUNNING, UNKNOWN
+from podherd.machines.pod.rules import RESTART, RESTART_ALL, rule_action
 from podherd.model.hashing import same_container
-from podherd.model.pod import Container, Pod
+from podherd.model.pod import Container, ContainerKind, Pod
+from podherd.model.status import STATUS_UNKNOWN_EXIT
 from podherd.wire.observed import ContainerSeen
 
 ALWAYS = "Always"
@@ -33,23 +35,43 @@ def judge(pod: Pod, container: Container, seen: ContainerSeen | None, sandbox_id
     if seen is not None and seen.state == UNKNOWN:
         why = f"Container {container.name} is in unknown state, try killing it before restart"
         return Verdict(start=True, kill=why)
-    return START if may_restart(pod, seen) else DONE
+    return START if may_restart(pod, container, seen) else DONE
 
 
-def judge_anew(pod: Pod, seen: ContainerSeen | None) -> Verdict:
-    """For a new sandbox: what runs now dies with the old one, so it starts again unless the policy is Never."""
+def judge_anew(pod: Pod, container: Container, seen: ContainerSeen | None) -> Verdict:
+    """For a new sandbox: what runs now is killed with the old one, and starts again where policy lets it."""
     if seen is not None and seen.state in (RUNNING, UNKNOWN):
-        return DONE if pod.restart_policy == RESTART_NEVER else START
-    return START if may_restart(pod, seen) else DONE
+        seen = replace(seen, state=EXITED, exit_code=STATUS_UNKNOWN_EXIT)
+    return START if may_restart(pod, container, seen) else DONE
 
 
-def may_restart(pod: Pod, seen: ContainerSeen | None) -> bool:
-    """The restart policy over an instance that does not run; one that never ran may always start."""
-    if seen is None or seen.state != EXITED:
+def restartable(pod: Pod) -> bool:
+    """Whether some container of the pod may run a second time by the pod's policy, its own, or its rules."""
+    if pod.restart_policy != RESTART_NEVER:
         return True
-    if pod.restart_policy == ON_FAILURE:
+    containers = (*pod.init_containers, *pod.containers)
+    return any(
+        each.kind is not ContainerKind.SIDECAR
+        and (each.restart_policy not in ("", RESTART_NEVER) or bool(each.body.get("restartPolicyRules")))
+        for each in containers
+    )
+
+
+def may_restart(pod: Pod, container: Container, seen: ContainerSeen | None) -> bool:
+    """Whether policy lets a container start whose newest instance does not run; one that never ran may always start.
+
+    In this order: its own rules, its own policy, the pod's. A sidecar always may, an ephemeral container only once.
+    """
+    if seen is None or (seen.state != EXITED and container.kind is not ContainerKind.EPHEMERAL):
+        return True
+    if container.kind is ContainerKind.EPHEMERAL:
+        return False
+    if container.restart_policy and rule_action(container, seen.exit_code) in (RESTART, RESTART_ALL):
+        return True
+    policy = container.restart_policy or pod.restart_policy
+    if policy == ON_FAILURE:
         return seen.exit_code != 0
-    return pod.restart_policy == ALWAYS
+    return policy == ALWAYS
 
 
 def _running(container: Container, seen: ContainerSeen, sandbox_id: str) -> Verdict:

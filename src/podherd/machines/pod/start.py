@@ -1,22 +1,33 @@
 """When a container that shall start may start: its pauses and back-offs (kubelet behaviour, sections 3.5 and 3.6)."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from podherd.machines.backoff import BackOff
 from podherd.machines.pod.decision import Case, Decision
 from podherd.machines.pod.instructions import StartContainer
 from podherd.machines.pod.record import EXITED, Failure
-from podherd.model.pod import Container
-from podherd.model.status import CRASH_LOOP_BACK_OFF, go_duration
+from podherd.model.pod import Container, ContainerKind
+from podherd.model.status import CRASH_LOOP_BACK_OFF, POST_START_HOOK_ERROR, go_duration
+
+_FIELDS = {
+    ContainerKind.REGULAR: "spec.containers",
+    ContainerKind.INIT: "spec.initContainers",
+    ContainerKind.SIDECAR: "spec.initContainers",
+    ContainerKind.EPHEMERAL: "spec.ephemeralContainers",
+}
 
 
 def starts(case: Case, containers: Iterable[Container], decision: Decision) -> tuple[StartContainer, ...]:
     """Those of `containers` that start now; why and how long the others wait goes to the decision."""
-    return tuple(_start(case, container) for container in containers if _may_start(case, container, decision))
+    return tuple(_start(case, container) for container in containers if may_start(case, container, decision))
 
 
-def _may_start(case: Case, container: Container, decision: Decision) -> bool:
+def may_start(case: Case, container: Container, decision: Decision) -> bool:
+    """Whether neither a pause nor its crash back-off holds it; what follows from either goes to the decision."""
     record, name = case.record, container.name
+    if name in decision.failures:
+        return False
     failure = record.failures.get(name)
     if failure is not None and case.now < failure.retry_at:
         decision.waits.append(failure.retry_at)
@@ -27,7 +38,7 @@ def _may_start(case: Case, container: Container, decision: Decision) -> bool:
     entry, rule = record.crashes.get(name), case.policy.crash_rule
     until = rule.until(entry, seen.finished_at)
     if entry is not None and case.now < until:
-        _back_off(case, name, entry, until, decision)
+        _back_off(case, container, entry, until, decision)
         return False
     decision.crashes[name] = rule.raised(entry, seen.finished_at, case.now)
     return True
@@ -41,12 +52,15 @@ def _start(case: Case, container: Container) -> StartContainer:
     return StartContainer(container.name, attempt, case.now >= allowed_at, trouble.error)
 
 
-def _back_off(case: Case, name: str, entry: BackOff, until: float, decision: Decision) -> None:
-    """Reached once per crash: from then on the failure itself holds the container."""
-    record = case.record
+def _back_off(case: Case, container: Container, entry: BackOff, until: float, decision: Decision) -> None:
+    """Reached once per crash: from then on the failure itself holds the container. A failed hook goes on being told."""
+    record, name = case.record, container.name
     pod = f"{record.name}_{record.namespace}({record.uid})"
-    message = f"back-off {go_duration(entry.delay_s)} restarting failed container={name} pod={pod}"
+    failure = record.failures.get(name)
+    if failure is None or failure.reason != POST_START_HOOK_ERROR:
+        message = f"back-off {go_duration(entry.delay_s)} restarting failed container={name} pod={pod}"
+        failure = Failure(CRASH_LOOP_BACK_OFF, message, until)
     decision.waits.append(until)
-    decision.failures[name] = Failure(CRASH_LOOP_BACK_OFF, message, until)
+    decision.failures[name] = replace(failure, retry_at=until)
     text = f"Back-off restarting failed container {name} in pod {pod}"
-    decision.tell(case, "BackOff", text, f"spec.containers{{{name}}}")
+    decision.tell(case, "BackOff", text, f"{_FIELDS[container.kind]}{{{name}}}")

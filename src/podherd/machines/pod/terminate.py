@@ -1,13 +1,13 @@
 """Stopping a pod and clearing it away (kubelet behaviour, sections 2.5, 3.8 and 15)."""
 
-from podherd.machines.pod.instructions import KillContainer, Plan
-from podherd.machines.pod.record import LIVE, Record
+from podherd.machines.pod.instructions import Plan
+from podherd.machines.pod.policy import Policy
+from podherd.machines.pod.record import Record
+from podherd.machines.pod.stop_order import kill_all
 from podherd.model import keys
 
 ORPHAN_GRACE_S = 1
 MIN_POD_GRACE_S = 1
-MIN_STOP_GRACE_S = 2
-"""What StopContainer is given at least."""
 DEFAULT_GRACE_S = 30
 
 
@@ -20,11 +20,6 @@ def grace_s(record: Record) -> int:
         deletion = record.pod.body["metadata"].get("deletionGracePeriodSeconds")
         return max(MIN_POD_GRACE_S, record.pod.grace_s if deletion is None else deletion)
     return max(MIN_POD_GRACE_S, _carried_grace_s(record)) if record.static else ORPHAN_GRACE_S
-
-
-def stop_grace_s(record: Record) -> int:
-    """What StopContainer is given for one container of a pod that lives on."""
-    return max(MIN_STOP_GRACE_S, grace_s(record))
 
 
 def _carried_grace_s(record: Record) -> int:
@@ -40,24 +35,19 @@ def ready_sandboxes(record: Record) -> tuple[str, ...]:
     return tuple(sandbox.id for sandbox in record.sandboxes if sandbox.ready)
 
 
-def stop_all(record: Record, grace: int) -> Plan:
-    """Stop every container in parallel, then the sandboxes. Empty when nothing runs."""
-    stop_s = max(MIN_STOP_GRACE_S, grace)
-    kill = tuple(
-        KillContainer(seen.id, seen.name, stop_s, f"Stopping container {seen.name}")
-        for seen in record.containers
-        if seen.state in LIVE
-    )
-    return Plan(kill=kill, stop_sandboxes=ready_sandboxes(record))
+def stop_all(record: Record, policy: Policy, now: float, grace: int, why: str) -> Plan:
+    """Stop every container, then the sandboxes. Empty when nothing runs."""
+    kill = kill_all(record, policy, now, grace)
+    return Plan(kill=kill, stop_sandboxes=ready_sandboxes(record), why=why)
 
 
-def end_kill(record: Record, now: float) -> Plan:
+def end_kill(record: Record, policy: Policy, now: float) -> Plan:
     """`stop_all` with what is left of the ending's grace: a second order gives no second grace (case TERM-1)."""
     ending = record.ending
     if ending is None:
         return Plan()
-    begun = now if ending.kill_at is None else ending.kill_at
-    return stop_all(record, int(ending.grace_s - (now - begun)))
+    left_s = ending.grace_s if ending.until is None else min(ending.grace_s, max(0, int(ending.until - now)))
+    return stop_all(record, policy, now, left_s, ending.cause)
 
 
 def remove_all(record: Record) -> Plan:
@@ -66,4 +56,5 @@ def remove_all(record: Record) -> Plan:
         remove_containers=tuple(seen.id for seen in record.containers),
         remove_sandboxes=tuple(sandbox.id for sandbox in record.sandboxes),
         clean_up=True,
+        why="nothing of it runs",
     )

@@ -4,9 +4,9 @@ from typing import Any
 
 from podherd.model.defaults.images import default_pull_policy
 from podherd.model.defaults.probes import set_handler_defaults, set_probe_defaults
+from podherd.model.defaults.resources import set_container_resources
 
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
-_RESIZABLE = ("cpu", "memory")
 
 
 def set_container_defaults(container: dict[str, Any]) -> None:
@@ -21,7 +21,7 @@ def set_container_defaults(container: dict[str, Any]) -> None:
         if not port.get("protocol"):
             port["protocol"] = "TCP"
     if "resources" in container:
-        _set_resources(container)
+        set_container_resources(container)
     if "env" in container:
         _set_env(container["env"])
     for name in _PROBES:
@@ -37,23 +37,6 @@ def set_host_ports(container: dict[str, Any]) -> None:
     for port in container.get("ports", ()):
         if not port.get("hostPort"):
             port["hostPort"] = port["containerPort"]
-
-
-def _set_resources(container: dict[str, Any]) -> None:
-    """A request that is not given is its limit; numbers become quantities; cpu and memory resize without a restart."""
-    resources = container["resources"]
-    for amounts in (resources.get("limits", {}), resources.get("requests", {})):
-        for name, amount in amounts.items():
-            if not isinstance(amount, str):
-                amounts[name] = str(amount)
-    if limits := resources.get("limits"):
-        requests = resources.setdefault("requests", {})
-        for name, amount in limits.items():
-            requests.setdefault(name, amount)
-    named = {policy.get("resourceName") for policy in container.get("resizePolicy", ())}
-    for name in _RESIZABLE:
-        if name not in named and name in resources.get("requests", {}):
-            container.setdefault("resizePolicy", []).append({"resourceName": name, "restartPolicy": "NotRequired"})
 
 
 def _set_env(env: list[dict[str, Any]]) -> None:

@@ -4,14 +4,19 @@ from itertools import chain
 from typing import Any
 
 from podherd.model.defaults.container import set_container_defaults, set_host_ports
+from podherd.model.defaults.resources import set_pod_resources
 from podherd.model.defaults.volumes import set_volume_defaults
+
+LEAST_GRACE_S = 1
+"""What the API makes of a negative grace period."""
 
 
 def set_defaults(pod: dict[str, Any]) -> None:
     """Fill every field that the API server would fill, in place; running it again changes nothing."""
     spec: dict[str, Any] = pod["spec"]
     spec.setdefault("enableServiceLinks", True)
-    spec.setdefault("terminationGracePeriodSeconds", 30)
+    if spec.setdefault("terminationGracePeriodSeconds", 30) < 0:
+        spec["terminationGracePeriodSeconds"] = LEAST_GRACE_S
     spec.setdefault("securityContext", {})
     for field, value in (
         ("restartPolicy", "Always"),
@@ -23,6 +28,8 @@ def set_defaults(pod: dict[str, Any]) -> None:
     _one_service_account(spec)
     for container in chain(spec.get("initContainers", ()), spec["containers"], spec.get("ephemeralContainers", ())):
         set_container_defaults(container)
+    if "resources" in spec:
+        set_pod_resources(spec)
     if spec.get("hostNetwork"):
         for container in chain(spec.get("initContainers", ()), spec["containers"]):
             set_host_ports(container)

@@ -5,7 +5,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from podherd.model.problem import Problem, invalid, required
-from podherd.model.validate.names import env_name
+from podherd.model.validate.mounts import backstep_problems
+from podherd.model.validate.names import dns_label, env_name
+from podherd.model.validate.resource_fields import resource_field_problems
 
 _FIELDS = frozenset({
     "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName",
@@ -15,8 +17,8 @@ _SUBSCRIPT = re.compile(r"metadata\.(?:labels|annotations)\['[^']+'\]\Z")
 _SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
 
 
-def env_problems(path: str, container: Mapping[str, Any]) -> Iterator[Problem]:
-    """What is wrong with `env` and `envFrom` of one container."""
+def env_problems(path: str, container: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterator[Problem]:
+    """What is wrong with `env` and `envFrom` of one container of the pod spec."""
     for index, variable in enumerate(container.get("env", ())):
         here = f"{path}.env[{index}]"
         if not variable["name"]:
@@ -24,7 +26,7 @@ def env_problems(path: str, container: Mapping[str, Any]) -> Iterator[Problem]:
         elif why := env_name(variable["name"]):
             yield invalid(f"{here}.name", variable["name"], why)
         if "valueFrom" in variable:
-            yield from _value_from(f"{here}.valueFrom", variable)
+            yield from _value_from(f"{here}.valueFrom", variable, spec)
     for index, source in enumerate(container.get("envFrom", ())):
         here = f"{path}.envFrom[{index}]"
         if (prefix := source.get("prefix")) and (why := env_name(prefix)):
@@ -33,7 +35,7 @@ def env_problems(path: str, container: Mapping[str, Any]) -> Iterator[Problem]:
             yield invalid(here, "", "must specify one of: `configMapRef` or `secretRef`")
 
 
-def _value_from(path: str, variable: Mapping[str, Any]) -> Iterator[Problem]:
+def _value_from(path: str, variable: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterator[Problem]:
     source = variable["valueFrom"]
     if variable.get("value"):
         yield invalid(path, "", "may not be specified when `value` is not empty")
@@ -41,8 +43,26 @@ def _value_from(path: str, variable: Mapping[str, Any]) -> Iterator[Problem]:
         yield invalid(path, "", f"must specify exactly one of: {', '.join(f'`{name}`' for name in _SOURCES)}")
     if field := source.get("fieldRef"):
         yield from field_problems(f"{path}.fieldRef", field)
-    if (resource := source.get("resourceFieldRef")) is not None and not resource.get("resource"):
-        yield required(f"{path}.resourceFieldRef.resource")
+    if (resource := source.get("resourceFieldRef")) is not None:
+        yield from resource_field_problems(f"{path}.resourceFieldRef", resource)
+    if (key := source.get("fileKeyRef")) is not None:
+        yield from _file_key(f"{path}.fileKeyRef", key, spec)
+
+
+def _file_key(path: str, key: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterator[Problem]:
+    """KEP-3721: a variable out of a file in an emptyDir of the pod."""
+    for field, check in (("key", env_name), ("volumeName", dns_label), ("path", None)):
+        if not key[field]:
+            yield required(f"{path}.{field}")
+        elif check is not None and (why := check(key[field])):
+            yield invalid(f"{path}.{field}", key[field], why)
+    yield from backstep_problems(f"{path}.path", key["path"])
+    name = key["volumeName"]
+    volume = next((volume for volume in spec.get("volumes", ()) if volume["name"] == name), None)
+    if volume is None:
+        yield Problem(f"{path}.volumeName", f'Not found: "{name}"', "declare it under spec.volumes")
+    elif "emptyDir" not in volume:
+        yield invalid(f"{path}.volumeName", name, "referenced volume must be of type emptyDir")
 
 
 def field_problems(path: str, field: Mapping[str, Any]) -> Iterator[Problem]:

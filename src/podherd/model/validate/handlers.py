@@ -8,6 +8,7 @@ from podherd.model.validate.names import header_name, port_name, port_number
 
 _PROBE_KINDS = ("exec", "httpGet", "tcpSocket", "grpc")
 _HOOK_KINDS = ("exec", "httpGet", "tcpSocket", "sleep")
+_NO_TCP_HOOK = "Forbidden: TCPSocket is NOT supported as a LifecycleHandler"
 _SIGNALS = frozenset({
     "SIGABRT", "SIGALRM", "SIGBUS", "SIGCHLD", "SIGCLD", "SIGCONT", "SIGFPE", "SIGHUP", "SIGILL", "SIGINT", "SIGIO",
     "SIGIOT", "SIGKILL", "SIGPIPE", "SIGPOLL", "SIGPROF", "SIGPWR", "SIGQUIT", "SIGSEGV", "SIGSTKFLT", "SIGSTOP",
@@ -34,13 +35,21 @@ def probe_problems(path: str, probe: Mapping[str, Any], name: str) -> Iterator[P
             yield invalid(f"{path}.terminationGracePeriodSeconds", grace, "must be greater than 0")
 
 
-def lifecycle_problems(path: str, lifecycle: Mapping[str, Any]) -> Iterator[Problem]:
-    """What is wrong with `postStart`, `preStop` and `stopSignal`."""
+def lifecycle_problems(path: str, lifecycle: Mapping[str, Any], grace_s: int) -> Iterator[Problem]:
+    """What is wrong with `postStart`, `preStop` and `stopSignal`; grace_s: the pod's.
+
+    A tcpSocket hook, which fails whenever a kubelet runs it, is refused before anything starts.
+    """
     if (signal := lifecycle.get("stopSignal")) is not None and signal not in _SIGNALS:
         yield invalid(f"{path}.stopSignal", signal, "must be a signal of Linux, such as SIGTERM")
     for name in ("postStart", "preStop"):
-        if name in lifecycle:
-            yield from _handler(f"{path}.{name}", lifecycle[name], _HOOK_KINDS)
+        if (hook := lifecycle.get(name)) is not None:
+            yield from _handler(f"{path}.{name}", hook, _HOOK_KINDS)
+            if "tcpSocket" in hook:
+                yield Problem(f"{path}.{name}.tcpSocket", _NO_TCP_HOOK, "use exec, httpGet or sleep")
+            if (sleep := hook.get("sleep")) is not None and not 0 <= sleep["seconds"] <= grace_s:
+                reason = f"must be non-negative and less than terminationGracePeriodSeconds ({grace_s})"
+                yield invalid(f"{path}.{name}.sleep", sleep["seconds"], reason)
 
 
 def _handler(path: str, handler: Mapping[str, Any], kinds: tuple[str, ...]) -> Iterator[Problem]:

@@ -6,6 +6,8 @@ from typing import Any
 from podherd.model.problem import Problem, invalid, required
 from podherd.model.validate.names import dns_label, dns_subdomain, label_value, pod_uid, qualified_name
 
+_APPARMOR = "container.apparmor.security.beta.kubernetes.io/"
+_APPARMOR_WORDS = ("", "runtime/default", "unconfined")
 ANNOTATIONS_BYTES = 256 * 1024
 
 
@@ -35,8 +37,10 @@ def labels_problems(path: str, labels: Mapping[str, str]) -> Iterator[Problem]:
 
 
 def _annotation_problems(annotations: Mapping[str, str]) -> Iterator[Problem]:
-    for key in annotations:
+    for key, value in annotations.items():
         if why := qualified_name(key.lower()):
             yield invalid("metadata.annotations", key, why)
+        if key.startswith(_APPARMOR) and value not in _APPARMOR_WORDS and not value.startswith("localhost/"):
+            yield invalid(f"metadata.annotations[{key}]", value, f'invalid AppArmor profile name: "{value}"')
     if sum(len(key) + len(value.encode()) for key, value in annotations.items()) > ANNOTATIONS_BYTES:
         yield Problem("metadata.annotations", f"Too long: may not be more than {ANNOTATIONS_BYTES} bytes")

@@ -6,6 +6,7 @@ from typing import Any
 from podherd.model.problem import Problem, invalid, required, unsupported_value
 
 PROPAGATIONS = ("None", "HostToContainer", "Bidirectional")
+RECURSIVE_READ_ONLY = ("Disabled", "IfPossible", "Enabled")
 Mounts = Sequence[Mapping[str, Any]]
 
 
@@ -37,8 +38,18 @@ def _details(path: str, mount: Mapping[str, Any], security: Mapping[str, Any]) -
     for field in ("subPath", "subPathExpr"):
         if inner := mount.get(field):
             yield from inner_path_problems(f"{path}.{field}", inner)
-    if mount.get("recursiveReadOnly", "Disabled") != "Disabled" and not mount.get("readOnly"):
-        yield Problem(f"{path}.recursiveReadOnly", "Forbidden: may only be specified when readOnly is true")
+    yield from _recursive(f"{path}.recursiveReadOnly", mount)
+
+
+def _recursive(path: str, mount: Mapping[str, Any]) -> Iterator[Problem]:
+    """KEP-3857."""
+    if (wanted := mount.get("recursiveReadOnly")) is None:
+        return
+    yield from unsupported_value(path, wanted, RECURSIVE_READ_ONLY)
+    if wanted != "Disabled" and not mount.get("readOnly"):
+        yield Problem(path, "Forbidden: may only be specified when readOnly is true")
+    if wanted != "Disabled" and mount.get("mountPropagation", "None") != "None":
+        yield Problem(path, "Forbidden: may only be specified when mountPropagation is None or not specified")
 
 
 def inner_path_problems(path: str, value: str) -> Iterator[Problem]:

@@ -8,6 +8,8 @@ _SUBDOMAIN = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-
 _QUALIFIED = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?\Z")
 _PORT = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\Z")
 _UID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}\Z")
+_SYSCTL_PART = r"[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?"
+_SYSCTL = re.compile(rf"(?:{_SYSCTL_PART}[./])*{_SYSCTL_PART}\Z")
 _HEADER = re.compile(r"[-A-Za-z0-9!#$%&'*+.^_`|~]+\Z")
 
 _LABEL_RULE = (
@@ -95,3 +97,10 @@ def ip_address(value: str) -> str:
     except ValueError:
         return "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
     return ""
+
+
+def sysctl_name(value: str) -> str:
+    """A kernel parameter, its parts joined by dots or slashes."""
+    if len(value) <= 253 and _SYSCTL.match(value):
+        return ""
+    return "must have at most 253 characters: lower case words of a-z, 0-9, '-' and '_', joined by '.' or '/'"

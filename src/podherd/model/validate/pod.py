@@ -7,6 +7,7 @@ from podherd.model.problem import Problem, invalid, required, unsupported_value
 from podherd.model.validate.containers import container_problems
 from podherd.model.validate.metadata import labels_problems
 from podherd.model.validate.names import dns_label, dns_subdomain, ip_address
+from podherd.model.validate.pod_resources import pod_resource_problems
 from podherd.model.validate.security import pod_security_problems
 from podherd.model.validate.volumes import volume_problems
 
@@ -35,12 +36,14 @@ def spec_problems(spec: Mapping[str, Any]) -> Iterator[Problem]:
     if spec["securityContext"]:
         yield from pod_security_problems(spec["securityContext"])
     yield from _namespaces(spec)
+    if "hostnameOverride" in spec:
+        yield from _hostname_override(spec)
+    if "resources" in spec:
+        yield from pod_resource_problems(spec)
     yield from _lists(spec)
 
 
 def _times(spec: Mapping[str, Any]) -> Iterator[Problem]:
-    if (grace := spec["terminationGracePeriodSeconds"]) < 0:
-        yield invalid("spec.terminationGracePeriodSeconds", grace, "must be greater than or equal to 0")
     deadline = spec.get("activeDeadlineSeconds")
     if deadline is not None and not 0 < deadline <= _MAX_INT32:
         yield invalid("spec.activeDeadlineSeconds", deadline, f"must be between 1 and {_MAX_INT32}, inclusive")
@@ -58,11 +61,30 @@ def _dns(spec: Mapping[str, Any]) -> Iterator[Problem]:
     for index, server in enumerate(servers):
         if why := ip_address(server):
             yield invalid(f"spec.dnsConfig.nameservers[{index}]", server, why)
-    if len(config.get("searches", ())) > 32:
+    searches = config.get("searches", ())
+    if len(searches) > 32:
         yield Problem("spec.dnsConfig.searches", "must not have more than 32 search paths")
+    if len(" ".join(searches)) > 2048:
+        reason = "must not have more than 2048 characters (including spaces) in the search list"
+        yield Problem("spec.dnsConfig.searches", reason)
+    for index, search in enumerate(searches):
+        if search != "." and (why := dns_subdomain(search.removesuffix(".").replace("_", "-"))):
+            yield invalid(f"spec.dnsConfig.searches[{index}]", search, why)
     for index, option in enumerate(config.get("options", ())):
         if not option.get("name"):
             yield required(f"spec.dnsConfig.options[{index}].name")
+
+
+def _hostname_override(spec: Mapping[str, Any]) -> Iterator[Problem]:
+    """KEP-4762: it takes the place of every other name."""
+    path, name = "spec.hostnameOverride", spec["hostnameOverride"]
+    for field in ("setHostnameAsFQDN", "hostNetwork"):
+        if spec.get(field):
+            yield Problem(path, f"Forbidden: may not be specified when {field} is true")
+    if len(name) > 64:
+        yield Problem(path, "Too long: may not be more than 64 bytes")
+    if why := dns_subdomain(name):
+        yield invalid(path, name, why)
 
 
 def _namespaces(spec: Mapping[str, Any]) -> Iterator[Problem]:

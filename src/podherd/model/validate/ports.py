@@ -11,16 +11,17 @@ Lists = Sequence[tuple[str, Sequence[Mapping[str, Any]]]]
 
 
 def port_problems(lists: Lists, host_network: bool) -> Iterator[Problem]:
-    """What is wrong with the ports; host ports of regular containers must not meet."""
+    """What is wrong with the ports; host ports of regular containers must not meet, nor those of one init container."""
     for field, containers in lists:
         taken: set[tuple[str, str, int]] = set()
         for index, container in enumerate(containers):
             names: set[str] = set()
+            if field != "containers":
+                taken = set()
             for number, port in enumerate(container.get("ports", ())):
                 path = f"spec.{field}[{index}].ports[{number}]"
                 yield from _one(path, port, names, host_network)
-                if field == "containers":
-                    yield from _host_port(path, port, taken)
+                yield from _host_port(path, port, taken)
 
 
 def _one(path: str, port: Mapping[str, Any], names: set[str], host_network: bool) -> Iterator[Problem]:

@@ -4,20 +4,23 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from podherd.model.problem import Problem, invalid, required, unsupported_value
+from podherd.model.validate.names import sysctl_name
 
 _IDS = ("runAsUser", "runAsGroup", "fsGroup")
 _MAX_ID = 2**31 - 1
 _PROFILES = ("Localhost", "RuntimeDefault", "Unconfined")
 
 
-def security_problems(path: str, context: Mapping[str, Any]) -> Iterator[Problem]:
-    """What is wrong with the security context of one container."""
+def security_problems(path: str, context: Mapping[str, Any], host_users: bool = True) -> Iterator[Problem]:
+    """What is wrong with the security context of one container; host_users: of a pod without its own users."""
     yield from id_problems(path, context)
     for field in ("seccompProfile", "appArmorProfile"):
         if profile := context.get(field):
             yield from _profile(f"{path}.{field}", profile)
     if (proc := context.get("procMount")) is not None:
         yield from unsupported_value(f"{path}.procMount", proc, ("Default", "Unmasked"))
+        if proc == "Unmasked" and host_users:
+            yield invalid(f"{path}.procMount", proc, "`hostUsers` must be false to use `Unmasked`")
     if context.get("allowPrivilegeEscalation") is False:
         yield from _no_escalation(path, context)
 
@@ -51,6 +54,8 @@ def pod_security_problems(context: Mapping[str, Any]) -> Iterator[Problem]:
     for index, sysctl in enumerate(context.get("sysctls", ())):
         if not sysctl["name"]:
             yield required(f"{path}.sysctls[{index}].name")
+        elif why := sysctl_name(sysctl["name"]):
+            yield invalid(f"{path}.sysctls[{index}].name", sysctl["name"], why)
         elif sysctl["name"] in seen:
             yield invalid(f"{path}.sysctls[{index}].name", sysctl["name"], "is there twice")
         seen.add(sysctl["name"])

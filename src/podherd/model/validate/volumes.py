@@ -1,13 +1,15 @@
-"""Volumes: names, exactly one source, and the two kinds that need no library of their own."""
+"""Volumes: names, exactly one source, and the kinds that need no API server; those made of files stand beside."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from podherd.model.problem import Problem, duplicate, invalid, required, unsupported_value
 from podherd.model.validate.mounts import backstep_problems
 from podherd.model.validate.names import dns_label
 from podherd.model.validate.resources import amount_problems
+from podherd.model.validate.volume_files import downward_problems, projected_problems
 
+PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 HOST_PATH_TYPES = (
     "", "DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice",
 )  # fmt: skip
@@ -32,14 +34,36 @@ def _source(path: str, volume: Mapping[str, Any]) -> Iterator[Problem]:
     kinds = [field for field in volume if field != "name"]
     for extra in kinds[1:]:
         yield Problem(f"{path}.{extra}", "Forbidden: may not specify more than 1 volume type")
-    if (empty := volume.get("emptyDir")) is not None:
-        if "sizeLimit" in empty:
-            yield from amount_problems(f"{path}.emptyDir.sizeLimit", "memory", empty["sizeLimit"])
-        medium = empty.get("medium", "")
-        if medium not in ("", "Memory") and not medium.startswith("HugePages"):
-            yield from unsupported_value(f"{path}.emptyDir.medium", medium, ("", "Memory", "HugePages"))
-    if (host := volume.get("hostPath")) is not None:
-        if not host["path"]:
-            yield required(f"{path}.hostPath.path")
-        yield from backstep_problems(f"{path}.hostPath.path", host["path"])
-        yield from unsupported_value(f"{path}.hostPath.type", host["type"], HOST_PATH_TYPES)
+    for kind, check in _CHECKS.items():
+        if (source := volume.get(kind)) is not None:
+            yield from check(f"{path}.{kind}", source)
+
+
+def _empty_dir(path: str, source: Mapping[str, Any]) -> Iterator[Problem]:
+    if "sizeLimit" in source:
+        yield from amount_problems(f"{path}.sizeLimit", "memory", source["sizeLimit"])
+    medium = source.get("medium", "")
+    if medium not in ("", "Memory") and not medium.startswith("HugePages"):
+        yield from unsupported_value(f"{path}.medium", medium, ("", "Memory", "HugePages"))
+
+
+def _host_path(path: str, source: Mapping[str, Any]) -> Iterator[Problem]:
+    if not source["path"]:
+        yield required(f"{path}.path")
+    yield from backstep_problems(f"{path}.path", source["path"])
+    yield from unsupported_value(f"{path}.type", source["type"], HOST_PATH_TYPES)
+
+
+def _image(path: str, source: Mapping[str, Any]) -> Iterator[Problem]:
+    if not source.get("reference"):
+        yield required(f"{path}.reference")
+    yield from unsupported_value(f"{path}.pullPolicy", source["pullPolicy"], PULL_POLICIES)
+
+
+_CHECKS: Mapping[str, Callable[[str, Mapping[str, Any]], Iterator[Problem]]] = {
+    "emptyDir": _empty_dir,
+    "hostPath": _host_path,
+    "downwardAPI": downward_problems,
+    "projected": projected_problems,
+    "image": _image,
+}

@@ -1,0 +1,161 @@
+"""Events and instructions of every machine as msgpack arrays `[kind number, field…]`, and back.
+
+Two things are not kept whole. A Sync holds whether it has a pod, not the pod: that is known from what was heard. A
+Fault holds its error's text.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from functools import cache
+from operator import attrgetter
+from types import UnionType
+from typing import Any, TypeAlias, Union, get_args, get_origin, get_type_hints
+
+import msgpack
+
+from podherd.errors import WireError
+from podherd.machines import node_machine
+from podherd.machines.pleg import events as pleg_events
+from podherd.machines.pleg import instructions as pleg_instructions
+from podherd.machines.pod import events as pod_events
+from podherd.machines.pod import instructions as pod_instructions
+from podherd.machines.pod.policy import Policy
+from podherd.machines.sources import events as sources_events
+from podherd.machines.sources import instructions as sources_instructions
+from podherd.model.view import pod_of
+from podherd.native.changes import Change
+from podherd.steps.deeds import Deed
+from podherd.wire import codec, control, desired, node, observed, status
+
+# A number once given stays: append.
+_KINDS: tuple[type, ...] = (
+    Policy, Deed,
+    control.Hello, control.Drain,
+    desired.Desired, desired.Gone, desired.Roster,
+    observed.SandboxSeen, observed.ContainerSeen, observed.Observed, observed.ObservedRoster, observed.Reinspect,
+    node.PlegHealth, node.NodeState, node.RuntimeState,
+    status.PodEvent, status.SourceProblem,
+    pod_events.Wanted, pod_events.Unreadable, pod_events.Woke, pod_events.LeftBehind, pod_events.RuntimeBack,
+    pod_events.SandboxFailed, pod_events.StartFailed, pod_events.Started, pod_events.HookEnded, pod_events.StepFailed,
+    pod_events.Synced,
+    pod_instructions.KillContainer, pod_instructions.StartContainer, pod_instructions.Plan, pod_instructions.Sync,
+    pod_instructions.CancelSync, pod_instructions.Publish, pod_instructions.Forget, pod_instructions.Record,
+    pod_instructions.WakeAt, pod_instructions.LookAgain, pod_instructions.AllStopped, pod_instructions.Fault,
+    sources_events.StaticPod, sources_events.OriginRead, sources_events.OriginBad, sources_events.OriginGone,
+    sources_events.SourceListed, sources_events.Noted, sources_events.Started, sources_events.ShardStarted,
+    sources_events.ServerStarted,
+    sources_instructions.Upsert, sources_instructions.Remove, sources_instructions.List, sources_instructions.Warn,
+    pleg_events.Woke, pleg_events.Relisted, pleg_events.RelistFailed, pleg_events.Located, pleg_events.Inspected,
+    pleg_events.LookFailed, pleg_events.Stopped,
+    pleg_instructions.Relist, pleg_instructions.Locate, pleg_instructions.Inspect, pleg_instructions.Tell,
+    pleg_instructions.TellRoster, pleg_instructions.TellHealth, pleg_instructions.WakeAt,
+    node_machine.Looked, node_machine.NotLooked, node_machine.Refused, node_machine.Addresses,
+    node_machine.ShardStarted, node_machine.ServerStarted, node_machine.TellShards, node_machine.TellShard,
+    node_machine.TellServer,
+)  # fmt: skip
+_NUMBER = {kind: number for number, kind in enumerate(_KINDS)}
+
+Packed: TypeAlias = tuple[Any, ...]
+"""A packed event or instruction: its kind's number and its fields, nested ones packed too."""
+
+
+def _packer(kind: type) -> Callable[[Any], Packed]:
+    number, names = _NUMBER[kind], [field.name for field in fields(kind)]
+    if not names:
+        return lambda _it: (number,)
+    get = attrgetter(*names)
+    return (lambda it: (number, *get(it))) if len(names) > 1 else (lambda it: (number, get(it)))
+
+
+_PACK: dict[type, Callable[[Any], Packed]] = {kind: _packer(kind) for kind in _KINDS}
+_PACK[pod_events.Wanted] = lambda it: (_NUMBER[pod_events.Wanted], codec.pack(it.pod.body), it.cause)
+_PACK[pod_instructions.Sync] = lambda it: (
+    _NUMBER[pod_instructions.Sync], it.uid, it.namespace, it.name, it.plan_id, it.pod is not None, it.plan,
+)  # fmt: skip
+_PACK[pod_instructions.Fault] = lambda it: (
+    _NUMBER[pod_instructions.Fault], it.uid, f"{type(it.error).__name__}: {it.error}",
+)  # fmt: skip
+
+
+def packed(it: Any) -> Packed:
+    """msgpack's `default`: the array of anything that is registered. Raises TypeError for what is not."""
+    try:
+        return _PACK[type(it)](it)
+    except KeyError:
+        raise TypeError(f"{type(it).__name__} is not registered in journal/kinds.py") from None
+
+
+def packer() -> msgpack.Packer:
+    """What writes entries. Text may hold lone surrogates: it comes from the outside."""
+    return msgpack.Packer(default=packed, unicode_errors="surrogatepass")
+
+
+def plain(it: Any) -> Any:
+    """An event or instruction as a reader of the journal gets it: arrays all the way down."""
+    return msgpack.unpackb(packer().pack(it), use_list=False, strict_map_key=False, unicode_errors="surrogatepass")
+
+
+def kind_name(array: Packed) -> str:
+    """The name of the kind of a packed event or instruction."""
+    return _kind(array).__name__
+
+
+def field_names(array: Packed) -> tuple[str, ...]:
+    """The names of its fields, in order."""
+    return tuple(field.name for field in fields(_kind(array)))
+
+
+def _kind(array: Packed) -> type:
+    try:
+        return _KINDS[array[0]]
+    except (TypeError, IndexError, KeyError) as error:
+        raise WireError("journal", f"holds a kind that this podherd does not know: {array!r:.80}") from error
+
+
+def built(array: Packed) -> Any:
+    """The event or instruction again; a Sync has no pod. Raises WireError for what `packed` did not write."""
+    kind = _kind(array)
+    try:
+        if kind is pod_events.Wanted:
+            return pod_events.Wanted(pod_of(codec.unpack(array[1])), array[2])
+        values = [read(value) for read, value in zip(_readers(kind), array[1:], strict=False)]
+        if kind is pod_instructions.Sync:
+            values[4] = None
+        return kind(*values)
+    except (TypeError, ValueError, IndexError) as error:
+        raise WireError("journal", f"a {kind.__name__} in it cannot be read: {error}") from error
+
+
+Reader: TypeAlias = Callable[[Any], Any]
+
+
+@cache
+def _readers(kind: type) -> tuple[Reader, ...]:
+    hints = get_type_hints(kind)
+    return tuple(_reader(hints[field.name]) for field in fields(kind))
+
+
+def _reader(hint: Any) -> Reader:
+    if hint is Change:
+        return lambda value: Change(*value)
+    if _is_registered(hint):
+        return built
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType) and any(_is_registered(each) for each in inner):
+        return lambda value: built(value) if isinstance(value, tuple) else value
+    if origin in (tuple, Sequence) and inner:
+        read = _reader(inner[0])
+        return lambda value: tuple(read(each) for each in value)
+    return _mapping if origin in (dict, Mapping) else _same
+
+
+def _is_registered(hint: Any) -> bool:
+    return isinstance(hint, type) and hint in _NUMBER
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _mapping(value: Any) -> Any:
+    return dict(value)

@@ -1,0 +1,15 @@
+"""Times of a status."""
+
+from functools import lru_cache
+
+from podherd.model.status import rfc3339
+
+
+def told_time(at: float) -> str:
+    """`rfc3339`; times of one pod, and of pods that start together, are told again and again."""
+    return _second(int(at))
+
+
+@lru_cache(maxsize=4096)
+def _second(at_s: int) -> str:
+    return rfc3339(at_s)
