@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from podherd.actors.alarms import Alarms
 from podherd.actors.shell import Shell
 from podherd.cri.client import Cri
+from podherd.cri.convert import Host
 from podherd.errors import CriError, PodherdError
 from podherd.journal.inputs import events_of
 from podherd.journal.journal import NoJournal
@@ -17,7 +18,7 @@ from podherd.machines.pod import instructions as told
 from podherd.machines.pod.machine import ShardMachine
 from podherd.machines.pod.policy import Policy
 from podherd.model.settings import Settings
-from podherd.steps import left_behind
+from podherd.steps import left_behind, runtime_features
 from podherd.steps.context import Tools
 from podherd.steps.deeds import unnoted
 from podherd.steps.host_facts import HostFacts
@@ -40,7 +41,7 @@ class PodShardActor(Shell):
     def __init__(self, *args: Any, **words: Any) -> None:
         super().__init__(*args, **words)
         self._facts = HostFacts(self.settings)
-        self._policy = policy_of(self.settings, self._facts.now().ips)
+        self._policy = policy_of(self.settings, self._facts.now())
         self._machine = ShardMachine(self._policy)
         self._alarms = Alarms(self.clock, self._woke)
         self._files = ThreadPoolExecutor(FILE_THREADS, thread_name_prefix="files")
@@ -107,7 +108,7 @@ class PodShardActor(Shell):
         self.send_role(SERVER, event)
 
     async def _meet_runtime(self, cri: Cri) -> None:
-        """Say why syncs fail for as long as the runtime is away, then learn its name, which container ids begin with.
+        """Say why syncs fail for as long as the runtime is away, then learn its name and what it can, for statuses.
 
         A runtime that was away and is back makes the machine try at once what failed meanwhile.
         """
@@ -123,10 +124,18 @@ class PodShardActor(Shell):
             self.log.error("runtime refused", error=str(error))
             return
         self._met = True
-        self._use(replace(self._policy, runtime_name=version.runtime_name))
+        handlers = await self._recursive_handlers(cri)
+        self._use(replace(self._policy, runtime_name=version.runtime_name, recursive_read_only=handlers))
         if reasons:
             self.log.info("runtime back", runtime=version.runtime_name, version=version.runtime_version)
             self._turn([heard.RuntimeBack()])
+
+    async def _recursive_handlers(self, cri: Cri) -> tuple[str, ...]:
+        try:
+            return await runtime_features.recursive_read_only(cri)
+        except CriError as error:
+            self.log.warning("runtime features unknown", reason=error.reason)
+            return self._policy.recursive_read_only
 
     async def stop(self) -> None:
         """End every sync where it stands; what runs goes on running."""
@@ -234,11 +243,13 @@ class PodShardActor(Shell):
             return Answer(question.id, b"", f"fault in the agent: {type(error).__name__}")
 
 
-def policy_of(settings: Settings, host_ips: tuple[str, ...]) -> Policy:
-    """The machine's part of the settings."""
+def policy_of(settings: Settings, host: Host) -> Policy:
+    """The machine's part of the settings and of what this machine is."""
     return Policy(
         node_name=settings.node_name,
-        host_ips=host_ips,
+        host_ips=host.ips,
+        allowed_unsafe_sysctls=settings.allowed_unsafe_sysctls,
+        kernel=host.kernel,
         sync_s=settings.sync_s,
         crash_loop_max_s=settings.crash_loop_max_s,
     )

@@ -8,7 +8,9 @@ from hypothesis import settings
 
 from podherd.actors.shell import Shell
 
-settings.register_profile("repeatable", derandomize=True)
+# No deadline: how long an example takes says how busy the machine is.
+settings.register_profile("default", deadline=None)
+settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 

@@ -395,6 +395,19 @@ async def test_the_name_of_a_runtime_that_was_refused_at_first_is_learnt_when_it
     assert status["containerStatuses"][0]["containerID"].startswith("hollow://")
 
 
+async def test_statuses_tell_what_the_runtime_can_and_what_the_node_refuses(herd: Herd) -> None:
+    deep, bad = body_of("u1", volumes=[{"name": "v", "emptyDir": {}}]), body_of("u2", "bad")
+    mount = {"name": "v", "mountPath": "/v", "readOnly": True, "recursiveReadOnly": "IfPossible"}
+    deep["spec"]["containers"][0]["volumeMounts"] = [mount]
+    bad["spec"]["securityContext"] = {"sysctls": [{"name": "kernel.msgmax", "value": "1"}]}
+    await herd.want(deep, bad)
+    await herd.until_phases(u1="Running", u2="Failed")
+    status = codec.unpack(herd.statuses()["u1"].status)["containerStatuses"][0]
+    assert status["volumeMounts"][0]["recursiveReadOnly"] == "Enabled"
+    assert codec.unpack(herd.statuses()["u2"].status)["reason"] == "SysctlForbidden"
+    assert herd.reasons("u2") == ["SysctlForbidden"]
+
+
 async def test_a_wiped_runtime_does_not_overwrite_logs(herd: Herd) -> None:
     """Case STATE-3, whole: restartCount 8 is reported, `8.log` is written, the old files stay as they are."""
     logs = herd.settings.pod_log_dir("shop", "web", "u1") / "app"

@@ -19,6 +19,7 @@ class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     daemon_threads = True
     answers: dict[str, Answer]
     asked: list[tuple[str, dict[str, str]]]
+    missing: dict[str, Any]
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -30,6 +31,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.server.asked.append((parts.path, {key: values[0] for key, values in parse_qs(parts.query).items()}))
         unknown = {"thing": parts.path, "reason": "not in the test's table", "mend": "add it"}
         code, body, headers = self.server.answers.get(parts.path, (404, unknown, {}))
+        if missing := self.server.missing.get(self.server.asked[-1][1].get("pod", "")):
+            code, body = 404, missing
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.send_response(code)
         for name, value in headers.items():
@@ -63,13 +66,17 @@ class FakeAgent:
         """Answer `path` with this."""
         self._server.answers[path] = (code, body, headers)
 
+    def miss(self, pod: str, body: Any) -> None:
+        """Answer 404 with this whenever that pod is asked for."""
+        self._server.missing[pod] = body
+
 
 @pytest.fixture
 def agent(tmp_path: Path) -> Iterator[FakeAgent]:
     root_dir = tmp_path / "root"
     root_dir.mkdir()
     server = _Server(str(root_dir / "podherd.sock"), _Handler)
-    server.answers, server.asked = {}, []
+    server.answers, server.asked, server.missing = {}, [], {}
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield FakeAgent(root_dir, server)

@@ -5,12 +5,15 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
 from .conftest import FakeAgent, Podherd
+
+ROOT = Path(__file__).parents[2]
 
 POD: dict[str, Any] = {
     "apiVersion": "v1",
@@ -83,6 +86,34 @@ def test_get_one_pod_as_json_is_the_pod_itself(agent: FakeAgent, podherd: Podher
     _, out, _ = podherd("get", "pod", "web", "--root-dir", agent.root_dir)
     assert "web-n1" in out
     assert agent.asked[-1] == ("/v1/pod", {"pod": "web"})
+
+
+@pytest.mark.parametrize("form", ["table", "json", "name"])
+def test_pods_that_are_there_are_printed_beside_the_error_for_one_that_is_not(
+    agent: FakeAgent, podherd: Podherd, form: str
+) -> None:
+    agent.say("/v1/pod", {"pod": POD, "row": a_row(), "events": []})
+    agent.miss("gone", {"thing": "pod gone", "reason": "there is no such pod on this node", "mend": "x"})
+    code, out, err = podherd("get", "pods", "web", "gone", "-o", form, "--root-dir", agent.root_dir)
+    assert (code, "web-n1" in out, "gone" in out) == (1, True, False)
+    assert err == "podherd: pod gone: there is no such pod on this node\n  next: x\n"
+
+
+def test_names_are_in_kubectls_form_and_taken_in_it_again(agent: FakeAgent, podherd: Podherd) -> None:
+    root = ("--root-dir", agent.root_dir)
+    agent.say("/v1/pods", {"nodeName": "n1", "items": [a_row(), a_row("db-n1", "infra")]})
+    assert podherd("get", "pods", "-o", "name", *root)[1] == "pod/web-n1\npod/db-n1\n"
+    agent.say("/v1/node", {"node": {"metadata": {"name": "n1"}}})
+    assert podherd("get", "node", "-o", "name", *root)[1] == "node/n1\n"
+    agent.say("/v1/pod", {"pod": POD, "row": a_row(), "events": []})
+    agent.say("/v1/log", b"x")
+    for words in (("get", "pod/web"), ("get", "pods", "po/web"), ("describe", "pods/web"), ("describe", "pod", "web"),
+                  ("delete", "pod/web"), ("logs", "pod/web")):  # fmt: skip
+        podherd(*words, *root)
+        assert agent.asked[-1][1]["pod"] == "web", words
+    podherd("logs", "pod/infra/web", *root)
+    assert agent.asked[-1][1]["pod"] == "infra/web"
+    assert podherd("describe", "pod/web", "db", *root)[0] == 2
 
 
 def test_no_pods_is_said_on_stderr(agent: FakeAgent, podherd: Podherd) -> None:
@@ -168,6 +199,41 @@ def test_describe_tells_containers_conditions_and_events(agent: FakeAgent, podhe
     assert "BackOff 30s (x4 over 10m) spec.containers{app} Back-off restarting failed container" in squeezed[-1]
 
 
+def test_describe_tells_environment_ports_rules_mounts_and_what_volumes_point_to(
+    agent: FakeAgent, podherd: Podherd
+) -> None:
+    field = {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}
+    file = {"fileKeyRef": {"volumeName": "data", "path": "app.env", "key": "PORT"}}
+    container = {
+        "name": "app", "image": "i", "ports": [{"containerPort": 80, "hostPort": 8080, "protocol": "UDP"}],
+        "restartPolicy": "Never",
+        "restartPolicyRules": [{"action": "Restart", "exitCodes": {"operator": "In", "values": [42, 43]}}],
+        "env": [{"name": "A", "value": "one\ntwo"}, {"name": "B", "valueFrom": field}, {"name": "C", "valueFrom": file},
+                {"name": "D", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu"}}}],
+        "volumeMounts": [{"name": "logs", "mountPath": "/l", "readOnly": True, "subPath": "web"},
+                         {"name": "info", "mountPath": "/i"}],
+    }  # fmt: skip
+    items = {"items": [{"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}]}
+    volumes = [
+        {"name": "logs", "hostPath": {"path": "/var/log", "type": "Directory"}},
+        {"name": "info", "projected": {"sources": [{"downwardAPI": items}]}},
+        {"name": "data", "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}},
+        {"name": "files", "image": {"reference": "reg.test/files:1"}},
+    ]
+    pod = {**POD, "spec": {"containers": [container], "volumes": volumes}}
+    agent.say("/v1/pod", {"pod": pod, "row": a_row(), "events": []})
+    squeezed = [
+        " ".join(line.split())
+        for line in podherd("describe", "pod", "web", "--root-dir", agent.root_dir)[1].splitlines()
+    ]
+    for line in ("Ports: 80/UDP", "Host Ports: 8080/UDP", "Restart Rules: Restart on exit code In 42, 43",
+                 "A: one two", "B: (fieldRef metadata.name)", "C: (fileKeyRef data/app.env PORT)",
+                 "D: (resourceFieldRef limits.cpu)", "Mounts: /l from logs (ro, subPath web)", "Mounts: /i from info",
+                 "logs: hostPath /var/log type Directory", "info: projected", "labels: fieldRef metadata.labels",
+                 "data: emptyDir Memory limit 1Mi", "files: image reg.test/files:1"):  # fmt: skip
+        assert line in squeezed, line
+
+
 def test_describe_shows_the_phase_and_indents_each_line_of_an_argument(agent: FakeAgent, podherd: Podherd) -> None:
     container = {"name": "app", "image": "i", "args": ["-c", "one\ntwo"]}
     ended = {"name": "app", "state": {"terminated": {"exitCode": 0, "reason": "Completed"}}}
@@ -178,6 +244,18 @@ def test_describe_shows_the_phase_and_indents_each_line_of_an_argument(agent: Fa
     _, out, _ = podherd("describe", "pod", "web", "--root-dir", agent.root_dir)
     assert "Status:             Succeeded" in out.splitlines()
     assert "    Args:\n      -c\n      one\n      two\n" in out
+
+
+def test_last_words_stand_in_their_column_and_command_no_terminal(agent: FakeAgent, podherd: Podherd) -> None:
+    said = "one\x1b[2J\n\ntwo\n"
+    ended = {"name": "app", "state": {"terminated": {"exitCode": 1, "reason": "Error", "message": said}}}
+    pod = {**POD, "status": {"phase": "Failed", "containerStatuses": [ended]}}
+    event = {**an_event(1), "message": "first\n\x1bsecond"}
+    agent.say("/v1/pod", {"pod": pod, "row": a_row(), "events": [event]})
+    _, out, _ = podherd("describe", "pod", "web", "--root-dir", agent.root_dir)
+    assert f"      Message:      one [2J\n\n{' ' * 20}two\n      Exit Code:" in out
+    assert "first  second\n" in out
+    assert "\x1b" not in out
 
 
 def test_logs_passes_the_words_on_and_prints_bytes_as_they_are(agent: FakeAgent, podherd: Podherd) -> None:
@@ -323,7 +401,7 @@ def test_a_wrong_choice_names_the_right_ones_and_no_library(podherd: Podherd, wo
 
 
 def test_usage_lines_name_each_argument_once(podherd: Podherd) -> None:
-    assert "describe [OPTIONS] {pod} {POD}" in podherd("describe", "--help")[1]
+    assert "describe [OPTIONS] {pod} [POD]" in podherd("describe", "--help")[1]
     assert podherd("hollow", "--help")[1].startswith("usage: podherd hollow ")
 
 
@@ -370,6 +448,14 @@ def test_help_is_quick_and_imports_nothing_heavy() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ}, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "describe" in done.stdout
+
+
+def test_each_command_is_told_in_one_line_of_the_help_and_in_the_readme(podherd: Podherd) -> None:
+    lines = podherd("--help")[1].partition("Commands:\n")[2].splitlines()
+    assert [line for line in lines if line.endswith("...")] == []
+    readme = (ROOT / "README.md").read_text()
+    assert [line for line in lines if f"podherd {line.split()[0]}" not in readme] == []
+    assert len(lines) > 10
 
 
 def test_bench_and_hollow_pass_their_words_on(podherd: Podherd, monkeypatch: pytest.MonkeyPatch) -> None:

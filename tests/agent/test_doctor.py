@@ -176,6 +176,11 @@ def test_fields_not_acted_on_and_bad_files_are_told(tmp_path: Path) -> None:
     assert list(doctor_agent.configuration(host(tmp_path, {}))) == []
 
 
+def test_an_empty_configuration_is_to_hold_a_configuration(tmp_path: Path) -> None:
+    (finding,) = doctor_agent.configuration(host(tmp_path, {}, config=Path("/dev/null")))
+    assert (finding.detail, finding.mend) == ("is empty", "write a KubeletConfiguration into it, or remove it")
+
+
 def test_no_agent_is_a_warning(tmp_path: Path) -> None:
     assert found(doctor_agent.agent, host(tmp_path, {})) == [("agent", Level.WARN)]
 

@@ -128,3 +128,39 @@ def test_a_file_that_is_no_journal_is_a_wrong_use(data: bytes | None, tmp_path: 
     code, out, err = podherd("replay", path)
     assert (code, out) == (2, "")
     assert str(path) in err
+
+
+@pytest.mark.parametrize("word", ["", "/", "shop/", "/web", "pod/", "we\udcff", "\udcff/web"])
+def test_a_word_that_can_be_no_pods_is_a_wrong_use(word: str, root: Path, podherd: Podherd) -> None:
+    code, out, err = podherd("story", word, "--root-dir", root)
+    assert (code, out) == (2, "")
+    assert "Invalid value for 'POD'" in err
+    assert "did you mean" not in err
+
+
+def test_a_namespace_that_is_no_text_is_a_wrong_use(root: Path, podherd: Podherd) -> None:
+    code, _, err = podherd("story", "web", "-n", "\udcff", "--root-dir", root)
+    assert code == 2
+    assert "Invalid value for '--namespace': '\\udcff' is not UTF-8" in err
+
+
+def test_a_path_that_is_no_text_is_named_in_the_error(tmp_path: Path, podherd: Podherd) -> None:
+    code, _, err = podherd("replay", tmp_path / "\udcff")
+    assert code == 2
+    assert "cannot be read: No such file" in err
+
+
+def test_what_one_actors_files_spoil_hides_no_other_replay(root: Path, podherd: Podherd) -> None:
+    (path,) = (directory_of(root) / SHARD).iterdir()
+    path.write_bytes(b"plain text")
+    code, out, err = podherd("replay", directory_of(root))
+    assert (code, out) == (2, "sources: 1 turn, 1 instruction: the same\n")
+    assert err.startswith(f"podherd: {path}: is no journal of podherd")
+
+
+def test_a_story_that_is_not_found_names_the_files_that_could_not_be_read(root: Path, podherd: Podherd) -> None:
+    (path,) = (directory_of(root) / SHARD).iterdir()
+    path.write_bytes(b"plain text")
+    code, _, err = podherd("story", "other", "--root-dir", root)
+    assert code == 1
+    assert err.startswith(f"{SHARD}: {path.name}: is no journal of podherd\npodherd: pod other: no journal")

@@ -1,6 +1,11 @@
 """The tables of `podherd top`."""
 
-from podherd.agent.output_top import cores, memory, node, pods, share
+import pytest
+from rich.live import Live
+
+from podherd.agent.commands import top
+from podherd.agent.output_top import cores, memory, node, only, pods, share
+from podherd.errors import PodherdError
 
 ANSWER = {
     "nodeName": "n1",
@@ -28,6 +33,22 @@ def test_pods_by_name_cpu_and_memory() -> None:
     assert [row[0] for row in rows(pods(ANSWER, "memory", False, False))[1:]] == ["two", "one"]
 
 
+def test_figures_that_are_not_known_stand_last() -> None:
+    idle = {"namespace": "c", "name": "idle", "cpuCores": 0.0, "memoryBytes": None, "containers": []}
+    answer = {**ANSWER, "items": [*reversed(ANSWER["items"]), idle]}
+    assert [row[0] for row in rows(pods(answer, "cpu", False, False))[1:]] == ["one", "idle", "two"]
+    assert [row[0] for row in rows(pods(answer, "memory", False, False))[1:]] == ["two", "one", "idle"]
+
+
+def test_only_the_pods_that_are_named() -> None:
+    assert only(ANSWER, []) is ANSWER
+    assert [item["name"] for item in only(ANSWER, ["two", "a/one"])["items"]] == ["two", "one"]
+    static = {**ANSWER, "items": [{**ANSWER["items"][0], "name": "one-n1"}]}
+    assert only(static, ["one"])["items"] == static["items"]
+    with pytest.raises(PodherdError, match="no container of it runs here"):
+        only(ANSWER, ["b/one"])
+
+
 def test_containers_stand_beside_their_pod() -> None:
     assert rows(pods(ANSWER, "", True, False))[1] == ["one", "x", "2m", "9Mi"]
 
@@ -39,3 +60,12 @@ def test_the_node_with_its_shares() -> None:
 def test_figures_that_are_not_known() -> None:
     assert (cores(None), memory(None), share(None, 2), share(1.0, 0)) == ("-", "-", "-", "-")
     assert (cores(0.0), cores(1.5), cores(0.0004)) == ("0m", "1500m", "1m")
+
+
+@pytest.mark.parametrize("moment", ["the first figures", "the first table"])
+def test_ctrl_c_ends_the_live_table_at_any_moment(moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Live, "__enter__", interrupted)
+    top._live(interrupted if moment == "the first figures" else lambda: "table")

@@ -141,7 +141,7 @@ GUARDED = f"""
 import os, sys, time
 from podherd.agent.guard import Guard, Program
 with open(sys.argv[1], "wb") as log:
-    Guard(Program(["sh", "-c", {DRIVER!r}], os.environ, log.fileno(), log.fileno()))
+    guard = Guard(Program(["sh", "-c", {DRIVER!r}], os.environ, log.fileno(), log.fileno()))
 time.sleep(900)
 """
 

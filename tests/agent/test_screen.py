@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from podherd.agent.screen import Lines
+from podherd.agent.screen import Lines, but_shown
 
 
 @pytest.fixture
@@ -54,3 +54,13 @@ def test_a_screen_that_is_gone_is_an_error_for_the_one_who_speaks(pipe: tuple[in
     os.close(pipe[0])
     with pytest.raises(BrokenPipeError):
         lines.send("hello")
+
+
+def test_news_of_manifests_are_left_to_the_screen_and_other_log_lines_are_not() -> None:
+    heard: list[str] = []
+    take = but_shown(heard.append)
+    begin = "timestamp=2026-01-01T00:00:00 level=warning actor=sources event="
+    take(f'{begin}"manifest problem" thing=a.yaml problem="is empty"')
+    take(f'{begin}"manifest problem is over" thing=a.yaml')
+    take(f'{begin}"other" thing=a.yaml')
+    assert heard == [f'{begin}"other" thing=a.yaml']

@@ -105,5 +105,9 @@ def test_ages_are_two_units_at_most(seconds: float, text: str) -> None:
     assert age(seconds) == text
 
 
+def test_a_cell_is_one_line_whatever_it_says() -> None:
+    assert columns(("A",), [("é\n\x1b[31mb",)]) == "A\né  [31mb\n"
+
+
 def test_columns_are_aligned_without_trailing_spaces() -> None:
     assert columns(("A", "LONG"), [("aaaa", "b"), ("c", "")]) == "A      LONG\naaaa   b\nc\n"

@@ -74,9 +74,9 @@ class Pods:
             **more,
         )
 
-    async def sandbox(self, name: str) -> str:
+    async def sandbox(self, name: str, config: pb.PodSandboxConfig | None = None) -> str:
         """A running sandbox."""
-        config = self.config(name)
+        config = config or self.config(name)
         sandbox_id = await self.cri.run_sandbox(config)
         self.made.append(sandbox_id)
         self.configs[sandbox_id] = config

@@ -172,7 +172,7 @@ async def test_a_pre_stop_hook_that_hangs_is_given_up_with_the_grace(stage: Stag
     (started,) = (await stage.start(a_pod)).results
     began = time()
     synced = await stage.perform(Plan(kill=(kill(started, 1, exec_of("sleep", "60")),)), a_pod)
-    assert 2.9 < time() - began < 6
+    assert 2.9 < time() - began < 20  # the hook takes 60 s; how exact it is, the virtual clock tells
     assert synced.results == (HookEnded(started.id),)
     said = "PreStopHook did not finish within the grace period of 1 s"
     assert stage.warnings() == [("FailedPreStopHook", said)]

@@ -8,6 +8,7 @@ import pytest
 from cri_api.v1 import api_pb2 as pb
 
 from podherd.agent.provision import BUSYBOX
+from podherd.agent.remote_streams import NotStartedError, exit_code
 from podherd.cri.client import Cri
 from podherd.cri.streams.remote import STDERR, STDOUT, Remote, Wants, open_remote
 from podherd.errors import CriError
@@ -134,6 +135,27 @@ async def test_a_command_for_a_container_that_does_not_run_is_refused(cri, pods)
     assert error.value.code == "NOT_FOUND"
 
 
+@pytest.mark.parametrize(
+    ("command", "why", "code"),
+    [
+        ("absent", 'exec: "absent": executable file not found in $PATH', 127),
+        ("/absent", 'exec: "/absent": stat /absent: no such file or directory', 127),
+        ("/etc/hosts", 'exec: "/etc/hosts": permission denied', 126),
+    ],
+)
+async def test_a_command_that_cannot_be_started_is_the_reason_that_is_told(cri, pods, command, why, code):
+    config = pods.config("absent")
+    config.annotations["hollow.podherd.io/exec-error"] = why
+    sandbox = await pods.sandbox("absent", config)
+    container = await pods.container(sandbox)
+    await cri.start_container(container)
+    _, _, status = await ended(await opened(cri, container, command))
+    assert why in status["message"]
+    with pytest.raises(NotStartedError) as error:
+        exit_code(json.dumps(status).encode(), command)
+    assert error.value.code == code
+
+
 async def test_a_url_is_good_once(cri, pods):
     _, container = await pods.running("once")
     url = await cri.exec_url(container, ["true"], OUT)
@@ -175,6 +197,6 @@ async def test_stats_of_a_running_container_grow(cri, pods):
 
     first = await one()
     second = await one()
-    assert second.cpu.usage_core_nano_seconds.value >= first.cpu.usage_core_nano_seconds.value
-    assert second.cpu.timestamp >= first.cpu.timestamp
+    assert second.cpu.usage_core_nano_seconds.value >= first.cpu.usage_core_nano_seconds.value > 0
+    assert second.cpu.timestamp > first.cpu.timestamp
     assert second.memory.working_set_bytes.value > 0

@@ -12,7 +12,8 @@ from tests.kit.pods import pod as whole_pod
 from tests.machines.pleg.conftest import Shell as PlegShell
 from tests.machines.pod import builders, test_schedules, world
 
-from podherd.journal.entries import Head, JournalError, entries
+from podherd.journal import kinds
+from podherd.journal.entries import TURN, Head, JournalError, entries
 from podherd.journal.replay import journals, replay
 from podherd.journal.segments import Segments, files
 from podherd.machines.node import Facts
@@ -42,6 +43,13 @@ from podherd.wire.node import PlegHealth
 from podherd.wire.observed import ObservedRoster, Reinspect
 
 SHARD = "pod_shard-0"
+
+
+def test_a_file_that_begins_with_anything_but_its_head_is_no_journal(tmp_path: Path) -> None:
+    path = tmp_path / "x.mp"
+    path.write_bytes(kinds.packer().pack((TURN, 1.0, (), b"", ())))
+    with pytest.raises(JournalError, match="no journal of podherd"):
+        list(entries(path))
 
 
 def whole(of: Pod) -> Pod:

@@ -18,6 +18,7 @@ from podherd.machines.pod.events import SandboxFailed, Synced, Woke
 from podherd.machines.sources import SourcesMachine
 from podherd.machines.sources.events import OriginRead, SourceListed, StaticPod
 from podherd.model.hashing import container_hash
+from podherd.model.quantity import QuantityError
 from podherd.native.changes import Change
 from podherd.wire.control import Hello
 
@@ -76,12 +77,18 @@ class _Evil:
         _Evil(getattr, "x", "join"),
         _Evil(container_hash, "a", "b"),
         _Evil(os.path.join, "a"),
+        _Evil(QuantityError, "a", "b"),
     ],
-    ids=["system", "eval", "getattr", "a function of the model", "path"],
+    ids=["system", "eval", "getattr", "a function of the model", "path", "a class of the model"],
 )
 def test_nothing_but_the_packages_own_plain_classes_is_loaded(evil: Any) -> None:
     with pytest.raises(snapshot.SnapshotError, match="no machine holds"):
         snapshot.restored(pickle.dumps(evil))
+
+
+def test_a_class_that_a_file_has_only_imported_is_not_loaded_through_it() -> None:
+    with pytest.raises(snapshot.SnapshotError, match=r"names podherd\.wire\.codec\.WireError"):
+        snapshot.restored(b"cpodherd.wire.codec\nWireError\n.")
 
 
 @pytest.mark.parametrize("data", [b"", b"\x80\x05", b"garbage", pickle.dumps([1])[:-1]])

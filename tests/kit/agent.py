@@ -85,11 +85,9 @@ class Agent:
         return {row["name"]: row["pid"] for row in rows} | {"driver": self.driver_pid()}
 
     def driver_pid(self) -> int:
-        """The process that holds Ray's driver: the parent's child that runs podherd.agent.driver."""
-        children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
-        return next(
-            int(pid) for pid in children if b"podherd.agent.driver" in Path(f"/proc/{pid}/cmdline").read_bytes()
-        )
+        """The process that holds Ray's driver: it runs podherd.agent.driver, below the guard, below the parent."""
+        below = (pid for guard in _children(self.pid) for pid in _children(guard))
+        return next(pid for pid in below if b"podherd.agent.driver" in _command(pid))
 
     def put(self, name: str, manifest: str) -> None:
         """Write a manifest as an editor does: whole, by rename."""
@@ -132,6 +130,20 @@ spec:
     image: {BUSYBOX}
     command: ["/bin/sh", "-c", "trap 'exit 0' TERM; echo {word}; while :; do sleep 0.1; done"]
 """
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def _command(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 def alive(pid: int) -> bool:

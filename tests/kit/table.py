@@ -21,12 +21,17 @@ TABLE = Path(__file__).parents[1] / "node" / "table"
 SLEEP = "{ trap 'exit 0' TERM; while :; do sleep 0.2; done; }"
 INSIDE = ("log", "message", "event", "last", "restarts", "host-ip")
 """What only real containers show, or show at a time of their own."""
+KEYS = {
+    "name", "metadata", "spec", "hollow", "hollow-states", "hollow-phase", "phase", "reason", "ready", "qos", "states",
+    *INSIDE,
+}  # fmt: skip
 Entry = dict[str, Any]
 
 
 def entries(hollow: bool = False) -> list[Entry]:
     """The whole table, or the part of it that the hollow runtime can play."""
     found = [entry for path in sorted(TABLE.glob("*.yaml")) for entry in yaml.safe_load(path.read_text())]
+    assert all(entry.keys() <= KEYS for entry in found), "an entry says something that nobody looks at"
     return [_as_played(entry) for entry in found if "hollow" in entry] if hollow else found
 
 

@@ -8,7 +8,7 @@ from typing import Any
 LOOK_S = 0.005
 
 
-async def until(done: Callable[[], Any | Awaitable[Any]], seconds: float = 10.0) -> None:
+async def until(done: Callable[[], Any | Awaitable[Any]], seconds: float = 30.0) -> None:
     """Return once `done()` is true; TimeoutError after `seconds`. `done` may be a coroutine function."""
     async with asyncio.timeout(seconds):
         while True:

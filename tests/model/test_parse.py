@@ -80,12 +80,29 @@ def test_what_is_no_pod_at_all_is_refused(text):
     _refusal(text)
 
 
-def test_several_slips_are_named_in_one_error_and_many_are_counted():
+def test_an_unknown_field_hides_nothing_else_and_each_slip_has_its_own_mend():
+    text = POD.replace("    ports:", '    command: "30"\n    ports:').replace("containerPort: 80", "name: 8080")
+    error = _refusal(text)
+    assert 'spec.containers[0].command: must be a list, not a string "30"; ' in error.reason
+    assert 'ports[0].name: must be a string, not a number 8080 (write it in quotes: "8080")' in error.reason
+    assert error.mend == ""
+    error = _refusal(POD.replace("  containers:", "  lables: {}\n  restartPolicy: Sometimes\n  containers:"))
+    assert error.reason.startswith("spec.lables: unknown field (")
+    assert 'spec.restartPolicy: Unsupported value: "Sometimes"' in error.reason
+    error = _refusal(
+        POD.replace("  containers:", "  wrong: 1\n  volumes: [{name: a, secret: {secretName: s}}]\n  containers:")
+    )
+    assert "spec.wrong: unknown field" in error.reason
+    assert "secret" in error.reason
+    assert _refusal(POD.replace("image:", "iamge:")).reason == "spec.containers[0].iamge: unknown field"
+
+
+def test_several_slips_are_named_in_one_error():
     error = _refusal(POD.replace("image:", "iamge:").replace("labels:", "lables:"))
     assert "metadata.lables" in error.reason
     assert "spec.containers[0].iamge" in error.reason
     many = "".join(f"  wrong{n}: 1\n" for n in range(9))
-    assert "and 4 more" in _refusal(POD + many).reason
+    assert "spec.wrong8" in _refusal(POD + many).reason
 
 
 def test_a_url_may_answer_with_a_pod_or_a_pod_list():

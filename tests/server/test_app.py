@@ -165,6 +165,14 @@ async def test_node_images_problems_and_actors(stand: Stand) -> None:
     node = {"metadata": {"name": "n1"}, "status": {}}
     await stand.node.say(NodeState(1.0, codec.pack(node)))
     assert (await stand.get("/v1/node"))[1]["node"] == node
+    lock = stand.settings.root_dir / "podherd.lock"
+    lock.touch()
+    os.utime(lock, (100, 100))  # without an API server a node is as old as its agent
+    begun = {"name": "n1", "creationTimestamp": "1970-01-01T00:01:40Z"}
+    assert (await stand.get("/v1/node"))[1]["node"] == {**node, "metadata": begun}
+    told = {**node, "metadata": {"name": "n1", "creationTimestamp": "2020-01-01T00:00:00Z"}}
+    await stand.node.say(NodeState(2.0, codec.pack(told)))
+    assert (await stand.get("/v1/node"))[1]["node"] == told
     assert (await stand.get("/v1/images"))[1]["items"][0]["repoTags"] == ["reg.test/a:1"]
     await stand.bus.deliver("server", codec.encode("sources", [SourceProblem("a.yaml", "spec: bad", 2.0)]))
     assert (await stand.get("/v1/problems"))[1]["items"] == [{"thing": "a.yaml", "problem": "spec: bad", "at": 2.0}]
@@ -309,6 +317,14 @@ async def test_a_log_is_cut_by_time_and_bytes_and_shows_times(stand: Stand) -> N
     assert await stand.text("/v1/log", pod="web", limitBytes="4", follow="1") == "l0\nl"
     shown = stamps[2].replace(".5Z", ".500000000Z")
     assert await stand.text("/v1/log", pod="web", tail="1", timestamps="1") == f"{shown} l2\n"
+
+
+async def test_a_shard_that_is_away_withholds_no_log(stand: Stand) -> None:
+    await stand.add(changed("web-n1"))
+    log_file(stand).write_text(log_entry("one"))
+    stand.actor._questions._answer_s = 0.05
+    stand.owner("default", "web-n1").answers = False
+    assert await stand.text("/v1/log", pod="web") == "one\n"
 
 
 async def test_a_followed_log_ends_when_the_status_says_that_the_container_stopped(stand: Stand) -> None:

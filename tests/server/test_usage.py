@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import pytest
+from cri_api.v1 import api_pb2 as pb
 
+from podherd.model import keys
 from podherd.server.usage import Rates, Sample
-from podherd.server.usage_sources import node_use
+from podherd.server.usage_sources import container_samples, node_use
 
 S = 1_000_000_000
 
@@ -30,11 +32,40 @@ def test_a_rate_is_never_more_than_there_are_cpus() -> None:
     assert rates.take([sample(2, "c", 50 * S)]) == {"c": 2.0}
 
 
-def test_a_clock_set_back_changes_nothing_and_unknown_figures_are_absent() -> None:
+def test_a_clock_set_back_costs_one_rate_and_not_those_until_it_has_caught_up() -> None:
     rates = Rates(cpus=2)
-    rates.take([sample(10, "c", S)])
-    assert rates.take([sample(5, "c", 2 * S)]) == {"c": None}
-    assert rates.take([sample(12, "c", 2 * S), sample(12, "d", None)]) == {"c": 0.5}
+    rates.take([sample(3600, "c", S)])
+    assert rates.take([sample(3601, "c", 2 * S)]) == {"c": 1.0}
+    assert rates.take([sample(5, "c", 3 * S)]) == {"c": None}
+    assert rates.take([sample(7, "c", 4 * S)]) == {"c": 0.5}
+
+
+def test_unknown_figures_are_absent() -> None:
+    assert Rates(cpus=2).take([sample(12, "d", None)]) == {}
+
+
+class _Runtime:
+    """Lists a running and two stopped attempts, and has figures of all of them, as containerd does."""
+
+    async def list_containers_raw(self, _timeout_s: float) -> bytes:
+        states = {"c1": pb.CONTAINER_EXITED, "c2": pb.CONTAINER_RUNNING, "c3": pb.CONTAINER_EXITED}
+        held = [pb.Container(id=name, state=state, labels=LABELS) for name, state in states.items()]
+        foreign = pb.Container(id="x", state=pb.CONTAINER_RUNNING)
+        return pb.ListContainersResponse(containers=[*held, foreign]).SerializeToString()
+
+    async def container_stats(self, _timeout_s: float) -> list[pb.ContainerStats]:
+        return [
+            pb.ContainerStats(attributes=pb.ContainerAttributes(id=name, labels=LABELS))
+            for name in ("c1", "c2", "c3", "x", "new")
+        ]
+
+
+LABELS = {keys.POD_UID: "u", keys.POD_NAME: "web", keys.POD_NAMESPACE: "api", keys.CONTAINER_NAME: "app"}
+
+
+async def test_only_running_containers_of_pods_are_measured_and_each_once() -> None:
+    (only,) = await container_samples(_Runtime())  # type: ignore[arg-type]
+    assert (only.id, only.container, only.uid) == ("c2", "app", "u")
 
 
 def test_the_host_without_its_idle_time_and_what_is_to_be_had(tmp_path: Path) -> None:

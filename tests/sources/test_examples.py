@@ -14,6 +14,7 @@ def test_an_example_is_a_pod_without_a_warning(path):
     manifest = manifest_of(path.read_bytes(), path.name)
     assert manifest.warnings == ()
     assert manifest.pod["metadata"]["name"] == path.stem
+    assert manifest.pod["spec"]["dnsPolicy"] == "Default"  # else each gives a warning: no cluster's DNS is there
     assert {one["image"] for one in manifest.pod["spec"]["containers"]} == {"podherd.local/busybox:1"}
 
 

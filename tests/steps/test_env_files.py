@@ -1,10 +1,12 @@
 """Variables out of files in an emptyDir, read without leaving the volume."""
 
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.kit.volumes import unmounted_after
 
 from podherd.errors import PodherdError
 from podherd.machines.pod.events import Started, StartFailed
@@ -35,6 +37,22 @@ async def test_a_variable_is_what_the_file_says_when_the_container_starts(bench:
     assert isinstance(synced.results[0], Started)
     config = next(call[2] for call in bench.cri.calls if call[0] == "create_container")
     assert [(env.key, env.value) for env in config.envs] == [("G", "hello")]
+
+
+async def test_files_are_read_beside_the_loop(bench: Any, make_pod: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[int] = []
+
+    def read(_root: str, _path: str) -> bytes:
+        threads.append(threading.get_ident())
+        return b"GREETING='hello'"
+
+    monkeypatch.setattr(env_files, "read_beneath", read)
+    web = {**WEB, "volumeMounts": [{"name": "v", "mountPath": "/v", "subPathExpr": "$(G)"}]}
+    with unmounted_after(bench.settings.root_dir):
+        synced = await perform(bench.context(in_sandbox(0), make_pod(SPEC, web)))
+    assert isinstance(synced.results[0], Started)
+    assert len(threads) == 2
+    assert threading.get_ident() not in threads
 
 
 def test_a_link_inside_the_volume_is_followed_and_one_that_leads_out_is_not(tmp_path: Path) -> None:

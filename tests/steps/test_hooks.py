@@ -36,7 +36,15 @@ class Server:
         app.router.add_get("/{path:.*}", self._answer)
         return app
 
-    async def _answer(self, request: web.Request) -> web.Response:
+    async def _break_off(self, request: web.Request) -> web.StreamResponse:
+        answer = web.StreamResponse(headers={"Content-Length": "100"})
+        await answer.prepare(request)
+        await answer.write(b"half")
+        assert request.transport is not None
+        request.transport.close()
+        return answer
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
         self.asked.append(request)
         if request.path == "/onward":
             raise web.HTTPFound("/there")
@@ -44,6 +52,10 @@ class Server:
             raise web.HTTPFound("http://nowhere.test/")
         if request.path == "/round":
             raise web.HTTPFound(f"/round?{len(self.asked)}")
+        if request.path == "/packed":
+            return web.Response(body=b"no gzip", headers={"Content-Encoding": "gzip"})
+        if request.path == "/cut":
+            return await self._break_off(request)
         return web.Response(status=self.status, text="x" * 50_000)
 
     async def start(self, context: ssl.SSLContext | None = None) -> None:
@@ -152,6 +164,12 @@ async def test_ports_by_name_come_from_the_spec_or_from_the_annotations(bench: A
 async def test_any_answer_is_success(bench: Any, server: Server, status: int) -> None:
     server.status = status
     assert (await run(bench, http(server))) == ""
+
+
+@pytest.mark.parametrize("path", ["/packed", "/cut"])
+async def test_what_is_in_the_answer_does_not_matter(bench: Any, server: Server, path: str) -> None:
+    assert await run(bench, http(server, path=path)) == ""
+    assert [asked.path for asked in server.asked] == [path]
 
 
 async def test_a_redirect_is_followed_on_the_same_host_only_and_not_for_ever(bench: Any, server: Server) -> None:

@@ -11,6 +11,7 @@ from tests.kit.virtual_loop import run_virtually
 from podherd.errors import CriError
 from podherd.machines.pod.events import HookEnded, StepFailed
 from podherd.machines.pod.instructions import KillContainer, Plan
+from podherd.steps.kill import MAX_STOP_S
 from podherd.steps.runner import perform
 
 HOOK = {"exec": {"command": ["/bye"]}}
@@ -101,6 +102,12 @@ def test_a_hooks_time_is_taken_from_the_grace(bench: Any, node: Node) -> None:
 def test_without_a_hook_the_whole_grace_is_the_processes(bench: Any, node: Node) -> None:
     run_virtually(perform(bench.context(Plan(kill=(kill("a", 20), kill("b", 1))))))
     assert node.graces == {"id-a": 20, "id-b": 2}
+
+
+def test_a_grace_that_no_runtime_can_count_becomes_a_long_one(bench: Any, node: Node) -> None:
+    node.term_s = {"id-web": 1}
+    synced = run_virtually(perform(bench.context(Plan(kill=(kill("web", 2**63 - 1),)))))
+    assert (node.graces, synced.results) == ({"id-web": MAX_STOP_S}, ())
 
 
 def test_sidecars_stop_after_the_others_in_reverse_order_while_their_hooks_run_at_once(bench: Any, node: Node) -> None:

@@ -230,10 +230,23 @@ async def test_an_image_that_is_not_there_is_what_the_container_waits_for(bench:
     assert IMAGE in result.message
     bench.cri.fail["pull_image"] = CriError("CRI x", "UNKNOWN", "no route")
     result = await failed(bench, image_pod(make_pod))
-    assert (result.reason, result.message, result.image_pull) == ("ErrImagePull", "no route", True)
-    late = Plan(sandbox_id="s0", start=(StartContainer("web", 0, pull_allowed=False, back_off="no route"),))
+    assert result == StartFailed("web", "ErrImagePull", "no route", image_pull=True, image=IMAGE)
+    late = Plan(sandbox_id="s0", start=(StartContainer("web", 0, held=((IMAGE, "no route"),)),))
     result = await failed(bench, image_pod(make_pod), late)
-    assert (result.reason, result.message) == ("ImagePullBackOff", f'Back-off pulling image "{IMAGE}": no route')
+    told = f'Back-off pulling image "{IMAGE}": no route'
+    assert result == StartFailed("web", "ImagePullBackOff", told, image=IMAGE)
+
+
+async def test_the_back_off_of_a_containers_own_image_is_not_its_volumes(bench: Any, make_pod: Any) -> None:
+    held = Plan(make_sandbox=0, start=(StartContainer("web", 0, pull_allowed=False, back_off="no route"),))
+    await started(bench, image_pod(make_pod), held)
+    assert ("pull_image", IMAGE) in bench.cri.calls
+
+
+async def test_a_volume_of_the_containers_own_image_has_its_back_off(bench: Any, make_pod: Any) -> None:
+    spec = {"volumes": [{"name": "data", "image": {"reference": "reg.test/web:1", "pullPolicy": "Always"}}]}
+    held = Plan(make_sandbox=0, start=(StartContainer("web", 0, pull_allowed=False, back_off="no route"),))
+    assert (await failed(bench, make_pod(spec, container({})), held)).reason == "ImagePullBackOff"
 
 
 async def test_a_runtime_that_would_leave_the_image_out_is_named(

@@ -22,7 +22,7 @@ SCRIPT = """
 grep -q 'Kubernetes-managed' /etc/hosts && grep "$(hostname)" /etc/hosts
 grep ' /scratch tmpfs' /proc/mounts | grep -o 'size=[0-9]*k'
 echo from-inside > /node/file
-touch /ro/file || echo read-only
+touch /ro/file 2>/dev/null || echo read-only
 echo my last words > /dev/termination-log
 exec sleep 3600
 """

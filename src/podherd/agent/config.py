@@ -50,7 +50,7 @@ def read(file: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The file's settings by their names, and its fields that are not acted on. Raises ConfigError."""
     thing = f"config {file}"
     try:
-        body = decode(file.read_bytes(), thing)
+        body = decode(file.read_bytes(), thing, KIND)
     except OSError as error:
         raise ConfigError(thing, f"cannot be read: {error.strerror}", "check --config") from error
     except ManifestError as error:

@@ -50,7 +50,7 @@ class Program:
 class Guard:
     """A guard and its driver. `pid`: the guard's. `driver_pidfd`: the driver's; whoever made the guard closes it.
 
-    To make one raises OSError when the driver cannot be started.
+    It lasts as long as this object: hold it. To make one raises OSError when the driver cannot be started.
     """
 
     def __init__(self, driver: Program) -> None:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from podherd.errors import PodherdError
+from podherd.model.settings import LOCK_FILE
 
 
 class LockedError(PodherdError):
@@ -19,7 +20,7 @@ def root_lock(root_dir: Path) -> Iterator[None]:
     try:
         root_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         root_dir.chmod(0o700)
-        descriptor = os.open(root_dir / "podherd.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(root_dir / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         mend = "run as root, or choose another --root-dir"
         raise PodherdError(f"root dir {root_dir}", f"cannot be used: {error.strerror}", mend) from error
@@ -33,7 +34,7 @@ def root_lock(root_dir: Path) -> Iterator[None]:
 def holder(root_dir: Path) -> int | None:
     """The pid of the agent that holds the root directory, None when none does. Raises PodherdError without a right."""
     try:
-        descriptor = os.open(root_dir / "podherd.lock", os.O_RDWR | os.O_CLOEXEC)
+        descriptor = os.open(root_dir / LOCK_FILE, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -18,6 +18,7 @@ class Form(StrEnum):
     WIDE = "wide"
     JSON = "json"
     YAML = "yaml"
+    NAME = "name"
 
 
 def as_list(items: list[Object]) -> Object:

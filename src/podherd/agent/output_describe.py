@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from podherd.agent import table
+from podherd.agent import output_fields, table
 
 Object = dict[str, Any]
 WIDTH = 20
@@ -19,7 +19,7 @@ def pod(answer: Object, now: float) -> str:
     lines += _containers("Containers", spec, status, "containers", "containerStatuses")
     lines += _containers("Ephemeral Containers", spec, status, "ephemeralContainers", "ephemeralContainerStatuses")
     lines += _conditions(status) + _volumes(spec) + _events(answer["events"], now)
-    return "".join(f"{line.rstrip()}\n" for line in lines)
+    return "".join(f"{table.one_line(line).rstrip()}\n" for line in lines)
 
 
 def field(name: str, value: object, indent: int = 0) -> str:
@@ -27,9 +27,14 @@ def field(name: str, value: object, indent: int = 0) -> str:
     return " " * indent + f"{name}:".ljust(WIDTH - indent) + str(value)
 
 
+def _lines(name: str, values: list[str], indent: int = 0) -> list[str]:
+    """A field of several lines, all in the column of values."""
+    first, *others = values or ["<none>"]
+    return [field(name, first, indent), *(" " * WIDTH + value for value in others)]
+
+
 def _mapping(name: str, mapping: Object | None) -> list[str]:
-    pairs = [f"{key}={value}" for key, value in sorted((mapping or {}).items())] or ["<none>"]
-    return [field(name, pairs[0]), *(" " * WIDTH + pair for pair in pairs[1:])]
+    return _lines(name, [f"{key}={value}" for key, value in sorted((mapping or {}).items())])
 
 
 def _head(body: Object, row: Object, cause: str) -> list[str]:
@@ -46,7 +51,7 @@ def _head(body: Object, row: Object, cause: str) -> list[str]:
         *_mapping("Annotations", metadata.get("annotations")),
         field("Status", _phase(row)),
         *([field("Reason", status["reason"])] if status.get("reason") else []),
-        *([field("Message", status["message"])] if status.get("message") else []),
+        *(_lines("Message", status["message"].splitlines()) if status.get("message") else []),
         field("IP", status.get("podIP") or "<none>"),
         field("QoS Class", status.get("qosClass", "<none>")),
         field("Restart Policy", spec.get("restartPolicy", "<none>")),
@@ -75,8 +80,12 @@ def _container(container: Object, status: Object) -> list[str]:
     for name, key in (("Restart Policy", "restartPolicy"), ("Target", "targetContainerName")):
         if word := container.get(key):
             lines.append(field(name, word, 4))
-    ports = [f"{port['containerPort']}/{port.get('protocol', 'TCP')}" for port in container.get("ports") or ()]
-    lines.append(field("Ports", ", ".join(ports) or "<none>", 4))
+    if rules := container.get("restartPolicyRules"):
+        lines += _lines("Restart Rules", [_rule(rule) for rule in rules], 4)
+    ports = container.get("ports") or ()
+    lines.append(field("Ports", ", ".join(_port(port, "containerPort") for port in ports) or "<none>", 4))
+    if host := [_port(port, "hostPort") for port in ports if port.get("hostPort")]:
+        lines.append(field("Host Ports", ", ".join(host), 4))
     for name, key in (("Command", "command"), ("Args", "args")):
         if words := container.get(key):
             lines += [f"    {name}:", *(f"      {line}" for word in words for line in str(word).splitlines() or [""])]
@@ -86,8 +95,18 @@ def _container(container: Object, status: Object) -> list[str]:
     lines.append(field("Ready", bool(status.get("ready")), 4))
     lines.append(field("Restart Count", status.get("restartCount", 0), 4))
     lines += [field(key.capitalize(), _quantities(found), 4) for key, found in _resources(container)]
-    lines += [f"    Mounts: {mount['mountPath']} from {mount['name']}" for mount in container.get("volumeMounts") or ()]
-    return lines
+    return [*lines, *output_fields.environment(container), *output_fields.mounts(container)]
+
+
+def _port(port: Object, key: str) -> str:
+    return f"{port[key]}/{port.get('protocol', 'TCP')}"
+
+
+def _rule(rule: Object) -> str:
+    """`Restart on exit code In 42, 43`."""
+    codes = rule.get("exitCodes") or {}
+    on = f" on exit code {codes.get('operator', '')} {', '.join(map(str, codes.get('values') or ()))}" if codes else ""
+    return f"{rule.get('action', '')}{on}"
 
 
 def _resources(container: Object) -> list[tuple[str, Object]]:
@@ -105,7 +124,10 @@ def _state(name: str, state: Object) -> list[str]:
     detail = state.get(kind) or {}
     keys = (("Reason", "reason"), ("Message", "message"), ("Exit Code", "exitCode"), ("Started", "startedAt"),
             ("Finished", "finishedAt"))  # fmt: skip
-    return lines + [field(title, detail[key], 6) for title, key in keys if detail.get(key) not in (None, "")]
+    for title, key in keys:
+        if detail.get(key) not in (None, ""):
+            lines += _lines(title, str(detail[key]).splitlines(), 6)
+    return lines
 
 
 def _conditions(status: Object) -> list[str]:
@@ -117,8 +139,8 @@ def _conditions(status: Object) -> list[str]:
 
 def _volumes(spec: Object) -> list[str]:
     volumes = spec.get("volumes") or []
-    kinds = [(volume["name"], next((key for key in volume if key != "name"), "emptyDir")) for volume in volumes]
-    return ["Volumes:", *(field(name, kind, 2) for name, kind in kinds)] if kinds else []
+    lines = [line for volume in volumes for line in _lines(volume["name"], output_fields.volume(volume), 2)]
+    return ["Volumes:", *lines] if lines else []
 
 
 def _events(events: list[Object], now: float) -> list[str]:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from podherd.agent import table
+from podherd.errors import PodherdError
 
 Object = dict[str, Any]
 UNKNOWN = "-"
@@ -20,6 +21,24 @@ def pods(answer: Object, order: str, containers: bool, all_namespaces: bool) -> 
     return table.columns(headers, lines)
 
 
+def only(answer: Object, words: list[str]) -> Object:
+    """The answer with those pods alone that are meant by these words, all for none. Raises PodherdError."""
+    if not words:
+        return answer
+    node_end = f"-{answer['nodeName'].lower()}"
+    chosen = []
+    for word in words:
+        namespace, _, name = word.rpartition("/")
+        held = [item for item in answer["items"] if namespace in ("", item["namespace"])]
+        found = [item for item in held if item["name"] == name] or [
+            item for item in held if item["name"] == name + node_end
+        ]
+        if not found:
+            raise PodherdError(f"pod {word}", "no container of it runs here", "`podherd get pods` lists the pods")
+        chosen += found
+    return {**answer, "items": chosen}
+
+
 def _containers(items: list[Object]) -> list[Object]:
     return [
         {**container, "namespace": item["namespace"], "pod": item["name"]}
@@ -29,9 +48,9 @@ def _containers(items: list[Object]) -> list[Object]:
 
 
 def ordered(rows: list[Object], order: str) -> list[Object]:
-    """The greatest first by `cpu` or `memory`; with no order as they are, by name."""
+    """The greatest first by `cpu` or `memory`, unknown figures last; with no order as they are, by name."""
     key = {"cpu": "cpuCores", "memory": "memoryBytes"}.get(order)
-    return sorted(rows, key=lambda row: row[key] or 0, reverse=True) if key else rows
+    return sorted(rows, key=lambda row: -1 if row[key] is None else row[key], reverse=True) if key else rows
 
 
 def node(answer: Object) -> str:

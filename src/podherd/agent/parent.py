@@ -53,10 +53,11 @@ def run(settings: Settings, on_state: Say, on_log: Say | None = None) -> int:
         _signals() as wakeup,
         _log_pipe(settled) as pipe,
     ):
-        return Parent(settled, run_dir, mark, hollow, on_state).run(wakeup, pipe, on_log or _to_stderr)
+        return Parent(settled, run_dir, mark, hollow, on_state).run(wakeup, pipe, on_log or to_stderr)
 
 
-def _to_stderr(line: str) -> None:
+def to_stderr(line: str) -> None:
+    """Where the actors' log goes when nobody else wants it."""
     sys.stderr.write(line + "\n")
 
 

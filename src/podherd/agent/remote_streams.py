@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 import threading
 from collections.abc import Iterator
@@ -19,8 +20,20 @@ INTERRUPTED = 130
 """The shell's code for SIGINT."""
 
 
+NOT_FOUND, NOT_EXECUTABLE = 127, 126
+"""The shell's codes for a command that is not there, and for one that is and cannot be run."""
+
+
 class RemoteError(PodherdError):
     """The command could not be run, or nobody knows how it ended."""
+
+
+class NotStartedError(RemoteError):
+    """The runtime could not start the command, and says that the command is why. code: what `podherd` exits with."""
+
+    def __init__(self, what: str, message: str, code: int) -> None:
+        super().__init__(what, message, "look for it inside the container, or give its whole path")
+        self.code = code
 
 
 def run(socket: WebSocket, stdin: bool, tty: bool, what: str) -> int:
@@ -109,4 +122,17 @@ def exit_code(status: bytes, what: str) -> int:
         message = str(told.get("message") or "the runtime gives no reason")
     except (ValueError, KeyError, TypeError, StopIteration):
         raise RemoteError(what, "the agent went away before the command ended", "podherd doctor") from None
-    raise RemoteError(what, message.removeprefix("Internal error occurred: "))
+    message = message.removeprefix("Internal error occurred: ")
+    if code := _not_started(message):
+        raise NotStartedError(what, message, code)
+    raise RemoteError(what, message)
+
+
+_WHY = re.compile(r'exec: "[^"]*": .*?(?:(not found|no such file)|permission denied|is a directory)')
+"""How runc tells it: `exec: "NAME": executable file not found in $PATH`. What else fails names no command."""
+
+
+def _not_started(message: str) -> int:
+    """The code of a command that the runtime could not start, 0 when that is not what the message says."""
+    found = _WHY.search(message)
+    return 0 if found is None else NOT_FOUND if found[1] else NOT_EXECUTABLE

@@ -10,6 +10,8 @@ from pathlib import Path
 from podherd.agent.runtime_choice import Say
 
 STOP_S = 5.0
+_SHOWN = ' actor=sources event="manifest problem'
+"""Begin of the log lines about a manifest that cannot be used, or can again."""
 
 
 def say_plainly(line: str) -> None:
@@ -45,6 +47,16 @@ def watching(root_dir: Path, terminal: bool) -> Iterator[Say]:
         except subprocess.TimeoutExpired:
             child.kill()
             child.wait()
+
+
+def but_shown(on_log: Say) -> Say:
+    """A taker of the actors' log lines that leaves out those whose news the screen of pods shows itself."""
+
+    def take(line: str) -> None:
+        if _SHOWN not in line:
+            on_log(line)
+
+    return take
 
 
 class Lines:

@@ -153,9 +153,14 @@ def _rest(count: int, unit: str, matters: bool) -> str:
     return f"{count}{unit}" if count and matters else ""
 
 
+def one_line(text: str) -> str:
+    """Whatever a runtime or a program said, it cannot begin a line or move the cursor."""
+    return text if text.isprintable() else "".join(char if char.isprintable() else " " for char in text)
+
+
 def columns(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Text columns, three spaces apart, each line ended by a newline and without spaces at its end."""
-    cells = [tuple(headers), *(tuple(row) for row in rows)]
+    cells = [tuple(headers), *(tuple(map(one_line, row)) for row in rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(headers))]
     lines = ("   ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells)
     return "".join(f"{line.rstrip()}\n" for line in lines)

@@ -39,7 +39,7 @@ def raw(resized: Callable[[], None]) -> Iterator[None]:
     handlers: dict[signal.Signals, Any] = {number: signal.signal(number, _end) for number in _ENDING}
     handlers[signal.SIGWINCH] = signal.signal(signal.SIGWINCH, lambda _number, _frame: resized())
     try:
-        tty.setraw(0)
+        tty.setraw(0, termios.TCSADRAIN)  # the usual TCSAFLUSH would drop what was typed meanwhile
         yield
     finally:
         termios.tcsetattr(0, termios.TCSADRAIN, before)

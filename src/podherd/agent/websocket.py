@@ -30,17 +30,17 @@ class WebSocket:
     def __init__(self, path: Path, target: str) -> None:
         """Connect and upgrade. Raises OSError, AnswerError with the agent's own words."""
         self._socket = socket.socket(socket.AF_UNIX)
+        self._reader: BufferedReader = self._socket.makefile("rb")
         self._sending = threading.Lock()
         try:
             self._socket.settimeout(CONNECT_S)
             self._socket.connect(str(path))
             self._socket.settimeout(ANSWER_S)
-            self._reader: BufferedReader = self._socket.makefile("rb")
             self._socket.sendall(_request(target))
             self.headers = self._answer()
             self._socket.settimeout(None)
         except BaseException:
-            self._socket.close()
+            self.close()
             raise
 
     def _answer(self) -> dict[str, str]:
@@ -99,7 +99,8 @@ class WebSocket:
             self._socket.sendall(head + _ZERO_KEY + data)
 
     def close(self) -> None:
-        """End it at once."""
+        """End it at once; the reader, too, holds the socket open."""
+        self._reader.close()
         self._socket.close()
 
 

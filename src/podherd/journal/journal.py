@@ -98,7 +98,8 @@ class Journal:
 
     def _begin(self, now: float) -> None:
         """Go on in a new file, which can be replayed by itself."""
-        head = (entries.HEAD, entries.FORMAT, self._actor, self._life, now, self._turns, __version__, *self._whole())
+        begin = (entries.HEAD, entries.FORMAT, self._actor, self._life, now, self._turns, __version__)
+        head = (*begin, *self._whole(), kinds.fingerprint())
         self._flush()
         if self._on:
             self._guarded(self._segments.next)

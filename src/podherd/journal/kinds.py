@@ -7,13 +7,15 @@ Fault holds its error's text.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import cache
+from hashlib import sha256
 from operator import attrgetter
 from types import UnionType
-from typing import Any, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeAlias, Union, get_args, get_origin
 
 import msgpack
 
-from podherd.errors import WireError
+from podherd.errors import PodherdError, WireError
+from podherd.journal.fits import checked
 from podherd.machines import node_machine
 from podherd.machines.pleg import events as pleg_events
 from podherd.machines.pleg import instructions as pleg_instructions
@@ -85,6 +87,13 @@ def packed(it: Any) -> Packed:
         raise TypeError(f"{type(it).__name__} is not registered in journal/kinds.py") from None
 
 
+@cache
+def fingerprint() -> str:
+    """Of the kinds and their fields in order: what other code wrote, though under the same version, has another one."""
+    shapes = (f"{kind.__name__}({','.join(field.name for field in fields(kind))})" for kind in _KINDS)
+    return sha256("\n".join(shapes).encode()).hexdigest()[:12]
+
+
 def packer() -> msgpack.Packer:
     """What writes entries. Text may hold lone surrogates: it comes from the outside."""
     return msgpack.Packer(default=packed, unicode_errors="surrogatepass")
@@ -105,11 +114,15 @@ def field_names(array: Packed) -> tuple[str, ...]:
     return tuple(field.name for field in fields(_kind(array)))
 
 
+def is_packed(value: Any) -> bool:
+    """Whether this is an array as `packed` writes it, of whatever kind."""
+    return isinstance(value, tuple) and len(value) > 0 and type(value[0]) is int
+
+
 def _kind(array: Packed) -> type:
-    try:
+    if is_packed(array) and 0 <= array[0] < len(_KINDS):
         return _KINDS[array[0]]
-    except (TypeError, IndexError, KeyError) as error:
-        raise WireError("journal", f"holds a kind that this podherd does not know: {array!r:.80}") from error
+    raise WireError("journal", f"holds a kind that this podherd does not know: {array!r:.80}")
 
 
 def built(array: Packed) -> Any:
@@ -117,12 +130,14 @@ def built(array: Packed) -> Any:
     kind = _kind(array)
     try:
         if kind is pod_events.Wanted:
-            return pod_events.Wanted(pod_of(codec.unpack(array[1])), array[2])
+            return checked(pod_events.Wanted(pod_of(codec.unpack(array[1])), array[2]))
         values = [read(value) for read, value in zip(_readers(kind), array[1:], strict=False)]
         if kind is pod_instructions.Sync:
             values[4] = None
-        return kind(*values)
-    except (TypeError, ValueError, IndexError) as error:
+        return checked(kind(*values))
+    except WireError:
+        raise
+    except (TypeError, ValueError, LookupError, AttributeError, PodherdError) as error:
         raise WireError("journal", f"a {kind.__name__} in it cannot be read: {error}") from error
 
 
@@ -131,8 +146,7 @@ Reader: TypeAlias = Callable[[Any], Any]
 
 @cache
 def _readers(kind: type) -> tuple[Reader, ...]:
-    hints = get_type_hints(kind)
-    return tuple(_reader(hints[field.name]) for field in fields(kind))
+    return tuple(_reader(field.type) for field in fields(kind))
 
 
 def _reader(hint: Any) -> Reader:

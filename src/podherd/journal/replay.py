@@ -9,11 +9,21 @@ from podherd import __version__
 from podherd.errors import WireError
 from podherd.journal import kinds, snapshot
 from podherd.journal.difference import Difference, first_difference
-from podherd.journal.entries import Head, JournalError, Turn, Use, entries
+from podherd.journal.entries import Entry, Head, JournalError, Turn, Use, entries, trouble_of
+from podherd.journal.fits import checked
 from podherd.journal.inputs import events_of
 from podherd.journal.segments import files
+from podherd.machines.node_machine import NodeMachine
+from podherd.machines.pleg.machine import PlegMachine
 from podherd.machines.pod.instructions import Fault
+from podherd.machines.pod.machine import ShardMachine
+from podherd.machines.sources import SourcesMachine
 from podherd.wire import codec
+from podherd.wire.routes import NODE, PLEG, POD_SHARD, SOURCES, role_of
+
+MACHINES: dict[str, type] = {SOURCES: SourcesMachine, PLEG: PlegMachine, POD_SHARD: ShardMachine, NODE: NodeMachine}
+"""By the role of their actor."""
+OTHER_CODE = "written by other code; differences may come from that"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +65,12 @@ def journals(path: Path) -> list[list[Path]]:
     return [each for each in found if each]
 
 
-def replay(paths: Iterable[Path]) -> Outcome:
-    """Run one actor's files, the oldest first, to the first difference. Raises JournalError for files that are none."""
-    outcome = Outcome("")
+def replay(paths: Iterable[Path], outcome: Outcome | None = None) -> Outcome:
+    """Run one actor's files, the oldest first, to the first difference. Raises JournalError for files that are none.
+
+    outcome: is filled on the way, so that its notes are there after an error too.
+    """
+    outcome = outcome or Outcome("")
     for path in paths:
         _Run(path, outcome).through()
         if outcome.differs is not None:
@@ -75,18 +88,24 @@ class _Run:
         self._turn = 0
 
     def through(self) -> None:
+        """Raises JournalError for a file that holds anything but a journal, whatever it is."""
         for entry in entries(self._path):
-            match entry:
-                case str():
-                    self._outcome.notes.append(entry)
-                case Head():
-                    if not self._begin(entry):
-                        return
-                case Use():
-                    self._machine.use(kinds.built(entry.policy))
-                case Turn():
-                    if not self._same(entry):
-                        return
+            with trouble_of(self._path):
+                if not self._hear(entry):
+                    return
+
+    def _hear(self, entry: Entry | str) -> bool:
+        """Whether to go on."""
+        match entry:
+            case str():
+                self._outcome.notes.append(entry)
+            case Head():
+                return self._begin(entry)
+            case Use():
+                self._machine.use(kinds.built(entry.policy))
+            case Turn():
+                return self._same(entry)
+        return True
 
     def _begin(self, head: Head) -> bool:
         self._outcome.actor = head.actor
@@ -96,11 +115,21 @@ class _Run:
             return False
         if head.version != __version__:
             self._outcome.notes.append(f"{self._path.name}: written by podherd {head.version}, this is {__version__}")
+        elif head.code != kinds.fingerprint():
+            self._outcome.notes.append(f"{self._path.name}: {OTHER_CODE}")
+        self._machine = self._restored(head)
+        return True
+
+    def _restored(self, head: Head) -> Any:
         try:
-            self._machine = snapshot.restored(head.snapshot)
+            machine = snapshot.restored(head.snapshot)
         except snapshot.SnapshotError as error:
             raise JournalError(str(self._path), f"its machine cannot be read: {error.reason}", error.mend) from error
-        return True
+        if (kind := MACHINES.get(role_of(head.actor))) is None:
+            raise JournalError(str(self._path), f"is of {head.actor!r:.80}, an actor that has no machine")
+        if not isinstance(machine, kind):
+            raise JournalError(str(self._path), f"holds a {type(machine).__name__} in place of a {kind.__name__}")
+        return machine
 
     def _same(self, turn: Turn) -> bool:
         self._turn += 1
@@ -127,4 +156,4 @@ class _Run:
 def _events(actor: str, turn: Turn) -> Iterator[Any]:
     yield from (kinds.built(each) for each in turn.own)
     if turn.frame:
-        yield from events_of(actor, codec.decode(turn.frame).messages)
+        yield from events_of(actor, [checked(message) for message in codec.decode(turn.frame).messages])

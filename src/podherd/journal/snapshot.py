@@ -1,7 +1,7 @@
 """A machine as bytes, and again: pickle, of which only this package's own plain classes are ever loaded.
 
-A journal may come from another machine and from anybody: `find_class` hands out classes of the machines, the model and
-the wire, and a few containers of the standard library; never a function.
+A journal may come from another machine and from anybody: `find_class` hands out classes of the machines and the wire,
+pods, and a few containers of the standard library; never a function.
 """
 
 import pickle
@@ -12,7 +12,8 @@ from typing import Any
 from podherd.errors import WireError
 
 PROTOCOL = 5
-_ROOMS = ("podherd.machines.", "podherd.model.", "podherd.wire.", "podherd.native.changes")
+_ROOMS = ("podherd.machines.", "podherd.wire.")
+_FILES = frozenset({"podherd.model.pod", "podherd.native.changes"})
 _PLAIN = {(kind.__module__, kind.__name__): kind for kind in (set, frozenset, deque, Counter)}
 
 
@@ -43,7 +44,7 @@ class _Reader(pickle.Unpickler):
         """Own classes alone."""
         if (plain := _PLAIN.get((module, name))) is not None:
             return plain
-        if module.startswith(_ROOMS) and "." not in name:
+        if (module.startswith(_ROOMS) or module in _FILES) and "." not in name:
             found = super().find_class(module, name)
             if isinstance(found, type) and found.__module__ == module:
                 return found

@@ -51,28 +51,30 @@ class _BadDocumentError(Exception):
         super().__init__(reason)
 
 
-def decode(data: bytes, thing: str) -> Any:
+def decode(data: bytes, thing: str, kind: str = "Pod") -> Any:
     """The one document of a manifest as dicts, lists and scalars; `thing` is the file or URL, for errors.
+
+    kind: what it should hold, for errors.
 
     Raises ManifestError for anything else: not YAML or JSON, several documents, duplicate keys, too big or too deep.
     """
     if len(data) > LIMIT_BYTES:
-        raise ManifestError(thing, f"is larger than {LIMIT_BYTES >> 20} MiB", "a manifest holds one Pod")
+        raise ManifestError(thing, f"is larger than {LIMIT_BYTES >> 20} MiB", f"it is to hold one {kind}")
     try:
-        value = _json(data) if data.lstrip()[:1] in (b"{", b"[") else _Yaml(data).document()
+        value = _json(data, kind) if data.lstrip()[:1] in (b"{", b"[") else _Yaml(data, kind).document()
     except _BadDocumentError as bad:
         raise ManifestError(thing, bad.reason, bad.mend) from bad
     if value is None:
-        raise ManifestError(thing, "is empty", "write a Pod into it, or remove it")
+        raise ManifestError(thing, "is empty", f"write a {kind} into it, or remove it")
     return value
 
 
-def _json(data: bytes) -> Any:
+def _json(data: bytes, holds: str) -> Any:
     """JSON, or YAML in flow style, which begins with the same brackets."""
     try:
         value = orjson.loads(data)
     except orjson.JSONDecodeError:
-        return _Yaml(data).document()
+        return _Yaml(data, holds).document()
     tidy = _Tidy().value(value, 0)
     json.loads(data, object_pairs_hook=_unique)
     return tidy
@@ -129,8 +131,9 @@ def _check_size(depth: int, count: int) -> None:
 class _Yaml:
     """One pass over libyaml's events."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, holds: str) -> None:
         parser = CParser(data)
+        self._holds = holds
         self._next = parser.get_event
         self._anchors: dict[str, tuple[Any, int]] = {}
         self._path: list[str | int] = []
@@ -158,7 +161,9 @@ class _Yaml:
                 if value is not None:
                     found.append(value)
         if len(found) > 1:
-            raise _BadDocumentError(f"holds {len(found)} documents", "one Pod a file: split it at the `---` lines")
+            raise _BadDocumentError(
+                f"holds {len(found)} documents", f"one {self._holds} a file: split it at the `---` lines"
+            )
         return found[0] if found else None
 
     def _value(self, event: Any, depth: int) -> Any:

@@ -74,15 +74,22 @@ def _checked(pod: dict[str, Any], thing: str) -> Manifest:
     """Schema, defaults, validation, references, features; in place."""
     pod.pop("status", None)
     missing = [Problem(field, "Required value") for field in ("metadata", "spec") if field not in pod]
-    if found := schema.problems(pod) or missing:
+    unknown = schema.problems(pod)
+    if missing or (unknown and not schema.drop_unknown(pod)):
+        raise error_of(thing, unknown or missing)
+    wrong, warnings = _judged(pod)
+    meant = {problem.meant for problem in unknown if problem.meant}
+    if found := [*unknown, *(problem for problem in wrong if problem.path not in meant)]:
         raise error_of(thing, found)
+    return Manifest(pod, tuple(warnings))
+
+
+def _judged(pod: dict[str, Any]) -> tuple[list[Problem], list[str]]:
+    """What is wrong with a pod that the schema has nothing against, and its warnings; sets its defaults."""
     defaults.set_defaults(pod)
     if invalid := list(validate.problems(pod)):
-        raise error_of(thing, invalid)
+        return invalid, []
     reference, mend = validate.forbidden_reference(pod["spec"])
     if reference:
-        raise ManifestError(thing, reference, mend)
-    refused, warnings = findings(pod)
-    if refused:
-        raise error_of(thing, refused)
-    return Manifest(pod, tuple(warnings))
+        return [Problem("", reference, mend)], []
+    return findings(pod)

@@ -18,6 +18,14 @@ class ContainerKind(StrEnum):
     EPHEMERAL = "ephemeral"
 
 
+_LISTS = {
+    ContainerKind.REGULAR: "spec.containers",
+    ContainerKind.INIT: "spec.initContainers",
+    ContainerKind.SIDECAR: "spec.initContainers",
+    ContainerKind.EPHEMERAL: "spec.ephemeralContainers",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Container:
     """One container of a pod spec; `body` is its defaulted v1.Container.
@@ -33,6 +41,11 @@ class Container:
     body: Body
     restart_policy: str = ""
     target: str = ""
+
+    @property
+    def field_path(self) -> str:
+        """Where it stands in the spec, as events say it: `spec.initContainers{setup}`."""
+        return f"{_LISTS[self.kind]}{{{self.name}}}"
 
 
 @dataclass(frozen=True, slots=True)

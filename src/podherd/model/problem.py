@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 from podherd.errors import ManifestError
 from podherd.model.nearest import nearest
 
-SHOWN = 5
-"""Problems that one error names; more would hide the first."""
+SHOWN = 100
+"""Problems that one error names: `podherd doctor` is the only place to see them, and shows what stands here."""
 
 
 class Problem(NamedTuple):
@@ -16,18 +16,21 @@ class Problem(NamedTuple):
     path: str
     reason: str
     mend: str = ""
+    meant: str = ""
+    """For a field that is unknown: the path of the one that is most likely meant."""
 
     def __str__(self) -> str:
         return f"{self.path}: {self.reason}" if self.path else self.reason
 
 
 def error_of(thing: str, problems: Sequence[Problem]) -> ManifestError:
-    """The error for a manifest with these problems, the first ones named."""
-    reasons = [str(problem) for problem in problems[:SHOWN]]
+    """The error for a manifest with these problems; of several, each has its mend beside it."""
+    if len(problems) == 1:
+        return ManifestError(thing, str(problems[0]), problems[0].mend)
+    reasons = [f"{problem} ({problem.mend})" if problem.mend else str(problem) for problem in problems[:SHOWN]]
     if len(problems) > SHOWN:
         reasons.append(f"and {len(problems) - SHOWN} more")
-    mends = dict.fromkeys(problem.mend for problem in problems[:SHOWN] if problem.mend)
-    return ManifestError(thing, "; ".join(reasons), "; ".join(mends))
+    return ManifestError(thing, "; ".join(reasons))
 
 
 def required(path: str) -> Problem:

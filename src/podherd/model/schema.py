@@ -42,6 +42,20 @@ def problems(pod: dict[str, Any]) -> list[Problem]:
     return [problem for error in validator.iter_errors(pod) for problem in _problems_of(error)]
 
 
+def drop_unknown(pod: dict[str, Any]) -> bool:
+    """Take all unknown fields out of the pod; whether the schema has nothing else against it."""
+    for error in list(_validator().iter_errors(pod)):
+        kind = error.kind
+        if not isinstance(kind, jsonschema_rs.ValidationErrorKind.AdditionalProperties):
+            return False
+        holder: Any = pod
+        for part in error.instance_path:
+            holder = holder[part]
+        for name in kind.unexpected:
+            holder.pop(name, None)
+    return True
+
+
 def prepare() -> None:
     """Load and compile the schema now (about 40 ms), so that the first pod need not wait for it."""
     _validator()
@@ -109,7 +123,9 @@ def _problems_of(error: jsonschema_rs.ValidationError) -> Iterator[Problem]:
     match kind:
         case jsonschema_rs.ValidationErrorKind.AdditionalProperties():
             for name in kind.unexpected:
-                yield Problem(dotted([*path, name]), "unknown field", _mend_of(path, name))
+                close = nearest(name, _fields_at(path))
+                meant = dotted([*path, close]) if close else ""
+                yield Problem(dotted([*path, name]), "unknown field", _mend_of(path, name), meant)
         case jsonschema_rs.ValidationErrorKind.Required():
             yield Problem(dotted([*path, kind.property]), "Required value")
         case jsonschema_rs.ValidationErrorKind.Type():

@@ -5,6 +5,9 @@ from pathlib import Path
 
 from podherd.model.path_part import path_part
 
+LOCK_FILE = "podherd.lock"
+"""In the root directory; held, and written at its start, by the agent that runs there."""
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:

@@ -58,7 +58,7 @@ def forbidden(spec: Mapping[str, Any], allowed: Iterable[str], kernel: Kernel) -
 
     allowed: names, or prefixes that end in `*`, beside the safe ones. kernel: (0, 0) when it is not known.
     """
-    sysctls = spec.get("securityContext", {}).get("sysctls")
+    sysctls = (spec.get("securityContext") or {}).get("sysctls")
     if not sysctls:
         return ""
     shared = {"Net": spec.get("hostNetwork"), "IPC": spec.get("hostIPC"), "User": spec.get("hostUsers", True)}

@@ -12,7 +12,7 @@ from podherd.server.container_choice import NOTE_HEADER, choose
 from podherd.server.facts import Facts
 from podherd.server.log_files import attempts
 from podherd.server.log_lines import Wanted, seconds
-from podherd.server.pod_pages import AskPod, find
+from podherd.server.pod_pages import AskPod, body_of, find
 from podherd.server.replies import BadRequestError, BusyError
 from podherd.wire.status import StatusChanged
 
@@ -45,8 +45,8 @@ class LogPage:
     async def get(self, request: web.Request) -> web.StreamResponse:
         """The log as the container wrote it. With `follow` it ends when that attempt of the container has stopped."""
         row = find(self._facts, request, self._node_name)
-        answer = await self._ask_pod(row)
-        container, note = choose(answer.get("pod") or {}, request.query.get("container", ""), row)
+        pod = await body_of(self._ask_pod, row)
+        container, note = choose(pod, request.query.get("container", ""), row)
         directory = self._log_dir(row.namespace, row.name, row.uid) / container
         attempt = _attempt(directory, row, container, bool(request.query.get("previous")))
         if self._open >= STREAMS:

@@ -7,7 +7,8 @@ import orjson
 from aiohttp import web
 
 from podherd import __version__
-from podherd.model.settings import Settings
+from podherd.model.settings import LOCK_FILE, Settings
+from podherd.model.status import rfc3339
 from podherd.model.url import without_secrets
 from podherd.server.facts import Facts
 from podherd.server.replies import BusyError, reply
@@ -37,7 +38,16 @@ class NodePages:
         """`/v1/node`: the v1.Node and the last relist."""
         if (node := self._facts.node()) is None:
             raise BusyError("node", "the node actor has not spoken yet", "try again in a few seconds")
-        return reply({"node": node, "pleg": self._pleg()})
+        return reply({"node": self._aged(node), "pleg": self._pleg()})
+
+    def _aged(self, node: dict[str, Any]) -> dict[str, Any]:
+        """The node with a time of creation: while no API server gives one, that of this agent's start."""
+        metadata = node.get("metadata") or {}
+        try:
+            begun = (self._settings.root_dir / LOCK_FILE).stat().st_mtime  # the lock is written when an agent starts
+        except OSError:
+            return node
+        return {**node, "metadata": {"creationTimestamp": rfc3339(begun), **metadata}}
 
     def _pleg(self) -> dict[str, Any] | None:
         if (pleg := self._facts.pleg) is None:

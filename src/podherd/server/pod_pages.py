@@ -9,7 +9,7 @@ from aiohttp import web
 
 from podherd.server import event_ring, pod_table
 from podherd.server.facts import Facts
-from podherd.server.replies import BadRequestError, NotFoundError, reply
+from podherd.server.replies import BadRequestError, BusyError, NotFoundError, reply
 from podherd.server.watch import Change
 from podherd.wire.status import PodForgotten, SourceProblem, StatusChanged
 
@@ -35,6 +35,14 @@ def find(facts: Facts, request: web.Request, node_name: str) -> StatusChanged:
     bad = len(facts.problems)
     more = f"; manifest problems: {bad}, `podherd doctor` says which" if bad else ""
     raise NotFoundError(f"pod {word}", "there is no such pod on this node", near + more)
+
+
+async def body_of(ask_pod: AskPod, row: StatusChanged) -> dict[str, Any]:
+    """The v1.Pod of a row; empty while its shard is away: what runs and what it wrote do not wait for it."""
+    try:
+        return (await ask_pod(row)).get("pod") or {}
+    except (BusyError, NotFoundError):
+        return {}
 
 
 def _troubles(facts: Facts) -> dict[str, Any]:

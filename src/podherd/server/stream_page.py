@@ -10,10 +10,9 @@ from podherd.cri.streams.remote import Wants, open_remote
 from podherd.errors import CriError
 from podherd.server.container_choice import NOTE_HEADER, choose, spec_of
 from podherd.server.facts import Facts
-from podherd.server.pod_pages import AskPod, find
+from podherd.server.pod_pages import AskPod, body_of, find
 from podherd.server.relay import relay
-from podherd.server.replies import BadRequestError, BusyError, ConflictError, NotFoundError
-from podherd.wire.status import StatusChanged
+from podherd.server.replies import BadRequestError, BusyError, ConflictError
 
 if TYPE_CHECKING:
     from cri_api.v1 import api_pb2 as pb
@@ -82,7 +81,7 @@ class StreamPage:
     async def _container(self, request: web.Request) -> "tuple[dict[str, Any], pb.Container, str]":
         """Its v1.Container, the runtime's running attempt of it, and a note for the person."""
         row = find(self._facts, request, self._node_name)
-        pod = await self._pod(row)
+        pod = await body_of(self._ask_pod, row)
         name, note = choose(pod, request.query.get("container", ""), row)
         held = await _told(self._runtime().containers_named(row.uid, name, ASK_S))
         running = next((one for one in held if one.state == RUNNING), None)
@@ -92,19 +91,14 @@ class StreamPage:
             raise ConflictError(f"container {name}", f"is not running: it {state}", mend)
         return spec_of(pod, name), running, note
 
-    async def _pod(self, row: StatusChanged) -> dict[str, Any]:
-        """The v1.Pod; empty while its shard is away: what runs is the runtime's to know."""
-        try:
-            return (await self._ask_pod(row)).get("pod") or {}
-        except (BusyError, NotFoundError):
-            return {}
-
 
 def _wants(request: web.Request) -> Wants:
     """The streams asked for; a terminal has no stderr of its own (kubelet behaviour, section 12.3)."""
     on = {name: request.query.get(name, "") in ("1", "true") for name in ("stdin", "stdout", "stderr", "tty")}
     if not (on["stdin"] or on["stdout"] or on["stderr"]):
         raise BadRequestError("streams", "none is asked for", "ask for at least one of stdin, stdout, stderr")
+    if not web.WebSocketResponse().can_prepare(request):  # told before anything is run
+        raise BadRequestError("streams", "the request is not that of a WebSocket", "use podherd exec, podherd attach")
     return Wants(on["stdin"], on["stdout"], on["stderr"] and not on["tty"], on["tty"])
 
 

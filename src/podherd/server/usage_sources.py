@@ -1,5 +1,6 @@
 """Where `podherd top` takes its figures from: the runtime's ListContainerStats, and this host's /proc."""
 
+import asyncio
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,8 +22,16 @@ _COUNTED = slice(0, 8)
 
 
 async def container_samples(cri: "Cri") -> list[Sample]:
-    """Every running container that belongs to a pod. Raises CriError."""
-    return [_sample(one) for one in await cri.container_stats(STATS_S) if keys.POD_UID in one.attributes.labels]
+    """Every running container that belongs to a pod. Raises CriError.
+
+    The runtime tells of stopped ones too: earlier attempts, without figures.
+    """
+    from cri_api.v1 import api_pb2 as pb
+
+    listed, stats = await asyncio.gather(cri.list_containers_raw(STATS_S), cri.container_stats(STATS_S))
+    held = pb.ListContainersResponse.FromString(listed).containers
+    running = {one.id for one in held if one.state == pb.CONTAINER_RUNNING and keys.POD_UID in one.labels}
+    return [_sample(one) for one in stats if one.attributes.id in running]
 
 
 def _sample(stats: "pb.ContainerStats") -> Sample:

@@ -4,6 +4,7 @@ The hook is waited for before the next container is begun: a sidecar whose start
 """
 
 import asyncio
+from functools import partial
 
 from cri_api.v1 import api_pb2 as pb
 
@@ -13,7 +14,7 @@ from podherd.machines.pod.events import Started, StartFailed
 from podherd.machines.pod.instructions import KillContainer, StartContainer
 from podherd.model.pod import Body, Container, ContainerKind
 from podherd.steps import env_files, hooks, images, kill, logs, mounts, termination_log
-from podherd.steps.context import FIELDS, Context
+from podherd.steps.context import Context
 from podherd.steps.sandbox import config_of
 
 CONFIG_ERROR = "CreateContainerConfigError"
@@ -22,7 +23,6 @@ RUN_ERROR = "RunContainerError"
 POST_START_ERROR = "PostStartHookError"
 KILLED = "FailedPostStartHook"
 """The event of a failed postStart hook, and what the kill that follows says."""
-
 
 FIRST = (ContainerKind.INIT, ContainerKind.SIDECAR)
 
@@ -52,7 +52,7 @@ def _find(context: Context, name: str) -> Container:
 
 
 async def _start(context: Context, container: Container, start: StartContainer) -> Started | StartFailed:
-    field = f"{FIELDS[container.kind]}{{{container.name}}}"
+    field = container.field_path
     try:
         sandbox_config = config_of(context)
     except PodherdError as error:
@@ -66,7 +66,8 @@ async def _start(context: Context, container: Container, start: StartContainer) 
         mounted = await mounts.of(context, container, start)
         if isinstance(mounted, StartFailed):
             return mounted
-        config = _config(context, container, attempt, present, start.target_id, mounted)
+        build = partial(_config, context, container, attempt, present, start.target_id, mounted)
+        config = await context.in_thread(build) if env_files.are_read(container) else build()
     except PodherdError as error:
         return _failed(context, start, CONFIG_ERROR, str(error), field)
     except OSError as error:

@@ -14,7 +14,7 @@ from podherd.cri.client import Cri
 from podherd.cri.convert import Host
 from podherd.machines.pod.events import StepFailed, StepResult
 from podherd.machines.pod.instructions import Plan, Sync
-from podherd.model.pod import ContainerKind, Pod
+from podherd.model.pod import Pod
 from podherd.model.settings import Settings
 from podherd.steps.deeds import Note, NotedCri, noted, unnoted
 from podherd.steps.pulls import Pulls
@@ -25,13 +25,6 @@ T = TypeVar("T")
 
 FINISH_S = 2.0
 """How long a cancelled sync waits for the CRI call in flight, so that its outcome is known and not guessed."""
-
-FIELDS = {
-    ContainerKind.REGULAR: "spec.containers",
-    ContainerKind.SIDECAR: "spec.initContainers",
-    ContainerKind.INIT: "spec.initContainers",
-    ContainerKind.EPHEMERAL: "spec.ephemeralContainers",
-}
 
 
 @dataclass(slots=True)

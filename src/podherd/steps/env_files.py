@@ -5,11 +5,17 @@ import os
 import stat
 
 from podherd.cri.convert.env_file import ReadFile
+from podherd.model.pod import Container
 from podherd.steps.context import Context
 from podherd.volumes.descent import open_beneath
 
 LARGEST_BYTES = 1 << 20
 """More than any environment can hold."""
+
+
+def are_read(container: Container) -> bool:
+    """Whether a variable of it comes from a file, which may be long: another container wrote it."""
+    return any("fileKeyRef" in (entry.get("valueFrom") or ()) for entry in container.body.get("env") or ())
 
 
 def reader(context: Context) -> ReadFile:

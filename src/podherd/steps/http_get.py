@@ -2,6 +2,7 @@
 
 import ssl
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 from urllib.parse import quote
 
@@ -26,8 +27,8 @@ class _PlainAnswerError(OSError):
 async def get(action: Body, host: str, port: int) -> bool:
     """Ask once, as v1.HTTPGetAction says; whether HTTPS was asked for and plain HTTP did it.
 
-    Any answer will do, whatever its status, as with the kubelet. Raises OSError or ValueError for a request that cannot
-    be made and an answer that is none. Certificates are not verified: the server is a pod's own.
+    Any answer will do, whatever its status and its body, as with the kubelet. Raises OSError or ValueError for a
+    request that cannot be made and an answer that is none. Certificates are not verified: the server is a pod's own.
     """
     scheme = (action.get("scheme") or "HTTP").lower()
     headers = headers_of(action.get("httpHeaders") or ())
@@ -72,7 +73,8 @@ async def _follow(url: URL, headers: dict[str, str]) -> None:
     """One GET and, on the same host, where it is sent on to."""
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=None)
     options: dict[str, Any] = {"headers": headers, "allow_redirects": False, "ssl": False}
-    async with aiohttp.ClientSession(timeout=timeout, skip_auto_headers=("Accept-Encoding",)) as session:
+    plain: dict[str, Any] = {"skip_auto_headers": ("Accept-Encoding",), "auto_decompress": False}
+    async with aiohttp.ClientSession(timeout=timeout, **plain) as session:
         for _ in range(REDIRECTS + 1):
             async with session.get(url, **options) as answer:
                 await _drain(answer.content)
@@ -84,11 +86,13 @@ async def _follow(url: URL, headers: dict[str, str]) -> None:
 
 
 async def _drain(body: aiohttp.StreamReader) -> None:
+    """Take a little of it as it comes, packed or not; one that breaks off is no failure of the hook."""
     left = DRAIN_BYTES
-    async for chunk in body.iter_chunked(left):
-        left -= len(chunk)
-        if left <= 0:
-            return
+    with suppress(aiohttp.ClientError):
+        async for chunk in body.iter_chunked(left):
+            left -= len(chunk)
+            if left <= 0:
+                return
 
 
 def _answers_plainly(error: aiohttp.ClientError) -> bool:

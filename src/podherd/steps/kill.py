@@ -10,12 +10,15 @@ from collections.abc import Iterable
 from podherd.errors import CriError
 from podherd.machines.pod.events import HookEnded
 from podherd.machines.pod.instructions import KillContainer
+from podherd.model.pod import Container
 from podherd.steps import hooks
-from podherd.steps.context import FIELDS, Context
+from podherd.steps.context import Context
 
 NOT_FOUND = "NOT_FOUND"
 MIN_STOP_S = 2
 """What StopContainer is given at least."""
+MAX_STOP_S = 10 * 365 * 86400
+"""And at most: the API allows graces that runtimes, which count nanoseconds, cannot hold."""
 FAILED_HOOK = "FailedPreStopHook"
 
 
@@ -58,7 +61,7 @@ class Turns:
 
     async def wait(self, ids: Iterable[str], limit_s: float) -> bool:
         """Until all have ended or the time is up; False when one of them is known to live on."""
-        ends = [end for ident in ids if (end := self._ends.get(ident)) is not None and ident in self._ends]
+        ends = [end for ident in ids if (end := self._ends.get(ident)) is not None]
         if not ends:
             return True
         done, _ = await asyncio.wait(ends, timeout=max(0.0, limit_s))
@@ -80,8 +83,8 @@ async def stop(context: Context, kill: KillContainer, turns: Turns | None = None
     tried again as a whole.
     """
     clock = asyncio.get_running_loop().time
-    deadline = clock() + kill.grace_s
-    context.normal("Killing", kill.message, field_of(context, kill.name))
+    deadline = clock() + min(kill.grace_s, MAX_STOP_S)
+    context.normal("Killing", kill.message, _field_of(context, kill.name))
     if kill.hook is not None:
         await _run_hook(context, kill, deadline)
     if kill.after and turns is not None:
@@ -93,8 +96,9 @@ async def stop(context: Context, kill: KillContainer, turns: Turns | None = None
 
 async def _run_hook(context: Context, kill: KillContainer, deadline: float) -> None:
     """To its end or the grace's; however it ends, it is not to run again."""
-    field = field_of(context, kill.name)
-    target = hooks.Target("preStop", kill.id, kill.name, kill.ip, _ports(context, kill.name))
+    field, container = _field_of(context, kill.name), _container(context, kill.name)
+    ports = container.body.get("ports") or [] if container is not None else None
+    target = hooks.Target("preStop", kill.id, kill.name, kill.ip, ports)
     try:
         async with asyncio.timeout_at(deadline):
             await hooks.run(context, kill.hook or {}, target)
@@ -123,19 +127,13 @@ async def _stop_container(context: Context, kill: KillContainer, grace_s: int) -
     return True
 
 
-def _ports(context: Context, name: str) -> list[dict[str, object]] | None:
-    """The container's ports; None where the spec has no such container (any more)."""
+def _container(context: Context, name: str) -> Container | None:
+    """None where the spec has no such container (any more)."""
     pod = context.sync.pod
-    for container in pod.every_container if pod is not None else ():
-        if container.name == name:
-            return container.body.get("ports") or []
-    return None
+    return next((one for one in pod.every_container if one.name == name), None) if pod is not None else None
 
 
-def field_of(context: Context, name: str) -> str:
+def _field_of(context: Context, name: str) -> str:
     """The field path of an event about a container, also for one that the spec no longer has."""
-    pod = context.sync.pod
-    for container in pod.every_container if pod is not None else ():
-        if container.name == name:
-            return f"{FIELDS[container.kind]}{{{name}}}"
-    return f"spec.containers{{{name}}}"
+    container = _container(context, name)
+    return container.field_path if container is not None else f"spec.containers{{{name}}}"

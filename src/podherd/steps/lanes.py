@@ -55,9 +55,6 @@ class _Lane:
         self._taken -= 1
         self.advance()
 
-    def __len__(self) -> int:
-        return len(self._waiting)
-
 
 class _Place:
     """One place in a lane, given back once: when the sync ends or has held it long enough."""
@@ -105,10 +102,6 @@ class Lanes:
             context.cancel()
         elif self._starts.withdraw(uid, plan_id) or self._endings.withdraw(uid, plan_id):
             self._ended(Synced(uid, plan_id, self._tools.clock(), (), did=False, cancelled=True))
-
-    def depths(self) -> dict[str, int]:
-        """How many syncs run, and how many wait in each lane."""
-        return {"running": len(self._running), "starts": len(self._starts), "endings": len(self._endings)}
 
     def _begin(self, sync: Sync, place: _Place) -> None:
         context = Context(sync, self._tools)

@@ -50,9 +50,9 @@ def _volume(context: Context, wanted: Body) -> Ready:
 
 async def _volume_mount(context: Context, container: Container, index: int, wanted: Body, ready: Ready) -> pb.Mount:
     path, propagation = ready.path, wanted.get("mountPropagation") or "None"
-    if propagation != "None" and path.startswith(context.pod_dir):
+    if propagation != "None" and path.startswith(f"{context.pod_dir}/"):
         await context.in_thread(make_shared, path)
-    if part := sub_path_of(context, container, wanted):
+    if part := await sub_path_of(context, container, wanted):
         target = target_of(context.pod_dir, wanted["name"], container.name, index)
         path = await context.in_thread(bind_part, path, part, target)
     recursive = (wanted.get("recursiveReadOnly") or "Disabled") != "Disabled" and await _recursive(context, wanted)
@@ -71,7 +71,7 @@ async def _recursive(context: Context, wanted: Body) -> bool:
         reason = "recursiveReadOnly needs readOnly: true and no mountPropagation"
         raise ContainerConfigError(thing, reason)
     handler = context.pod.body["spec"].get("runtimeClassName") or ""
-    able = await runtime_features.recursive_read_only(context.cri, handler)
+    able = handler in await runtime_features.recursive_read_only(context.cri)
     if not able and wanted["recursiveReadOnly"] == "Enabled":
         reason = f'volume "{wanted["name"]}" requested recursive read-only mode, but it is not supported by the runtime'
         raise ContainerConfigError(thing, reason, "use IfPossible, or a newer runtime on Linux 5.12 or later")
@@ -82,15 +82,23 @@ async def _image_mount(
     context: Context, container: Container, start: StartContainer, wanted: Body, ready: Ready
 ) -> pb.Mount | StartFailed:
     """The image is pulled by the volume's policy, as a container's is; what fails is this container's to wait for."""
-    part = sub_path_of(context, container, wanted)
+    part = await sub_path_of(context, container, wanted)
     reason, mend = await runtime_features.lacks_images(context.cri, bool(part))
     if reason:
         raise ContainerConfigError(f'image volume "{wanted["name"]}"', reason, mend)
     as_container = replace(container, image=ready.image, image_pull_policy=ready.pull_policy)
-    present = await images.ensure(context, as_container, start, "")
+    present = await images.ensure(context, as_container, _start_with(ready.image, container, start), "")
     if isinstance(present, StartFailed):
-        return present
+        return replace(present, image=ready.image)
     return image_mount(_absolute(wanted["mountPath"]), present.ref, ready.image, part)
+
+
+def _start_with(image: str, container: Container, start: StartContainer) -> StartContainer:
+    """The start as it stands for a volume's image: each image has a back-off of its own."""
+    if image == container.image:
+        return start
+    held = dict(start.held)
+    return replace(start, pull_allowed=image not in held, back_off=held.get(image, ""))
 
 
 def _hosts_mount(context: Context) -> list[pb.Mount]:

@@ -35,7 +35,7 @@ async def lacks_images(cri: Cri, part: bool) -> tuple[str, str]:
     return reason, f"use {told.runtime_name} {wanted[0]}.{wanted[1]} or later"
 
 
-async def recursive_read_only(cri: Cri, handler: str) -> bool:
-    """Whether mounts of this runtime handler can be read-only with all that is mounted below. Raises CriError."""
+async def recursive_read_only(cri: Cri) -> tuple[str, ...]:
+    """The runtime handlers whose mounts can be read-only with all that is mounted below. Raises CriError."""
     handlers = (await cri.status()).runtime_handlers
-    return any(one.name == handler and one.features.recursive_read_only_mounts for one in handlers)
+    return tuple(one.name for one in handlers if one.features.recursive_read_only_mounts)

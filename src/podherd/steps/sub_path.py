@@ -17,17 +17,21 @@ class _Known(dict[str, str]):
         return self[key]
 
 
-def sub_path_of(context: Context, container: Container, wanted: Body) -> str:
+async def sub_path_of(context: Context, container: Container, wanted: Body) -> str:
     """The path below the volume's root, empty for the whole volume. Raises ContainerConfigError."""
     if expression := wanted.get("subPathExpr"):
-        variables = environment(context.pod, container, context.tools.host(), context.pod_ips, (), reader(context))
-        path = expand(expression, _Known(variables))
+        path = expand(expression, _Known(await context.in_thread(_variables, context, container)))
         _check(path)
         return path
     path = wanted.get("subPath") or ""
     if path:
         _check(path)
     return path
+
+
+def _variables(context: Context, container: Container) -> dict[str, str]:
+    """Blocking: some may come from files."""
+    return environment(context.pod, container, context.tools.host(), context.pod_ips, (), reader(context))
 
 
 def _check(path: str) -> None:

@@ -10,6 +10,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from itertools import accumulate
 from typing import NamedTuple
 
 from podherd.volumes.errors import VolumeError
@@ -40,6 +41,7 @@ def write(volume: str, files: Files, publish: Publish = lambda _path: None) -> b
     allowed, OSError.
     """
     files = {clean(path): file for path, file in files.items()}
+    _check_clashes(files)
     current = _current(volume)
     changed = current is None or _held(f"{volume}/{current}") != {path: file.content for path, file in files.items()}
     if changed:
@@ -59,6 +61,14 @@ def clean(path: str) -> str:
     if ".." in path.split("/") or plain.startswith(".."):
         raise VolumeError(f"path {path!r:.80}", "must not contain '..' nor begin with it")
     return plain
+
+
+def _check_clashes(files: Files) -> None:
+    """Raises VolumeError where one path is to be a file and, for another, a directory."""
+    for path in files:
+        for above in accumulate(path.split("/")[:-1], "{}/{}".format):
+            if above in files:
+                raise VolumeError(f"path {path!r:.80}", f"{above!r:.80} is a file of the same volume")
 
 
 def _current(volume: str) -> str | None:

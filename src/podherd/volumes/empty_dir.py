@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from podherd.model.pod import Body, Pod
 from podherd.model.quantity import bytes_of
+from podherd.model.resources import HUGE_PAGES
 from podherd.volumes import directory
 from podherd.volumes.errors import VolumeError
 from podherd.volumes.mounting import is_mount, mount
@@ -57,5 +58,5 @@ def _requested_pages(pod: Pod) -> Iterator[str]:
     for container in (*pod.init_containers, *pod.containers):
         resources = container.body.get("resources") or {}
         for resource in (*(resources.get("requests") or {}), *(resources.get("limits") or {})):
-            if resource.startswith("hugepages-"):
-                yield resource.removeprefix("hugepages-")
+            if resource.startswith(HUGE_PAGES):
+                yield resource.removeprefix(HUGE_PAGES)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from podherd.cri.convert.contexts import pod_context
 from podherd.cri.convert.host import Host
 from podherd.model.pod import Pod
 
@@ -18,7 +19,7 @@ class Site:
     @property
     def group(self) -> int | None:
         """The pod's fsGroup, which owns every volume that is the pod's own; None for none."""
-        group: int | None = (self.pod.body["spec"].get("securityContext") or {}).get("fsGroup")
+        group: int | None = pod_context(self.pod).get("fsGroup")
         return group
 
 

@@ -307,6 +307,18 @@ def test_a_clock_set_back_leads_to_new_views_of_everything(started: Any) -> None
     assert started.last("a").at <= started.now
 
 
+def test_an_inspection_begun_before_the_clock_was_set_back_is_not_told_but_made_anew(started: Any) -> None:
+    started.pods["a"] = dict(RUNNING)
+    started.look_s = lambda _uid: 5.0
+    started.run(2.0)
+    assert started.flying["a"] == 1
+    started.now -= 600.0
+    started._alarm, started.look_s = started.now, lambda _uid: 0.0
+    started._due = [(at - 600.0, *rest) for at, *rest in started._due]
+    started.run(8.0)
+    assert [view.at <= at for at, view in started.told if view.uid == "a"] == [True]
+
+
 def test_pleg_1_one_hung_inspection_holds_nobody(shell: Any) -> None:
     """Case PLEG-1: 400 pods, pod 17 hangs twice; 50 exits are seen within two relist periods, one call in flight."""
     pods = [f"pod{number}" for number in range(400)]

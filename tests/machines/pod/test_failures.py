@@ -86,6 +86,17 @@ def test_containers_that_share_an_image_raise_its_back_off_once() -> None:
     assert out[-1] == WakeAt("u1", T0 + 12)
 
 
+def test_an_image_of_a_volume_has_a_back_off_of_its_own() -> None:
+    shard, sync = begun()
+    failed = StartFailed("main", "ErrImagePull", "no route", image_pull=True, image="reg.test/data:1")
+    out = shard.handle(T0 + 2, synced(sync, T0 + 2, failed), observed(T0 + 3, [sandbox()]))
+    second = sync_of(out)
+    assert second.plan.start == (StartContainer("main", 0, held=(("reg.test/data:1", "no route"),)),)
+    held = StartFailed("main", "ImagePullBackOff", "Back-off pulling", image="reg.test/data:1")
+    assert shard.handle(T0 + 3, synced(second, T0 + 3, held, did=False))[-1] == WakeAt("u1", T0 + 12)
+    assert sync_of(shard.handle(T0 + 12, Woke("u1"))).plan.start == (StartContainer("main", 0),)
+
+
 def test_a_container_that_cannot_be_made_waits_ten_to_fifteen_seconds() -> None:
     shard, sync = begun()
     shard.handle(T0 + 2, synced(sync, T0 + 2, StartFailed("main", "CreateContainerError", "bad mount")))

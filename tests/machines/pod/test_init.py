@@ -134,6 +134,12 @@ def test_what_still_runs_in_an_old_sandbox_is_stopped_while_the_pod_is_initialis
     assert ([each.id for each in plan.kill], names(plan)) == (["serve"], ["fetch"])
 
 
+def test_what_runs_in_an_old_sandbox_is_stopped_once_where_it_starts_anew_in_the_same_plan() -> None:
+    boxes = [sandbox("s1", 1), sandbox(ready=False)]
+    plan = sync_of(seen_so(pod(["serve"], [sidecar("proxy")]), [runs("serve"), runs("proxy")], boxes)).plan
+    assert ([each.id for each in plan.kill], names(plan)) == (["serve", "proxy"], ["proxy", "serve"])
+
+
 def test_a_sidecar_and_the_next_init_container_start_in_one_plan_and_the_app_waits() -> None:
     of = pod(init=[sidecar("proxy"), "fetch", sidecar("log")])
     plan = sync_of(machine().handle(T0 + 1, Wanted(of, "file"))).plan

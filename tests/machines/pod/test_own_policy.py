@@ -18,7 +18,7 @@ from tests.machines.pod.builders import (
 from tests.machines.pod.told import one, pod, sidecar
 
 from podherd.machines.pod.events import Started, StartFailed, StepFailed, Wanted, Woke
-from podherd.machines.pod.instructions import KillContainer, Plan, Publish, Record, StartContainer, WakeAt
+from podherd.machines.pod.instructions import Instruction, KillContainer, Plan, Publish, Record, StartContainer, WakeAt
 from podherd.machines.pod.machine import ShardMachine
 from podherd.machines.pod.restart import may_restart, restartable
 from podherd.machines.pod.rules import rule_action
@@ -48,6 +48,10 @@ def begun(of: Pod, *containers: ContainerSeen) -> ShardMachine:
     shard.handle(T0 + 1, observed(T0 + 1, S0, containers))
     shard.handle(T0 + 2, Wanted(of, "file"))
     return shard
+
+
+def waiting_of(out: list[Instruction]) -> Any:
+    return status_of(out)["containerStatuses"][0]["state"]["waiting"]
 
 
 @pytest.mark.parametrize(
@@ -175,10 +179,19 @@ def test_then_the_pod_begins_anew_in_its_sandbox_with_the_next_attempts() -> Non
     assert plan.start == (StartContainer("proxy", 1), StartContainer("main", 1), StartContainer("side", 1))
 
 
-def test_a_restart_of_all_that_is_half_done_goes_on() -> None:
+@pytest.mark.parametrize(
+    ("held", "left"),
+    [
+        ([done("side", 137), done("setup")], ("side", "setup")),
+        ([done("main", 42), done("side", 137)], ("side", "main")),
+        ([done("main", 42, attempt=1), exited("main0", T0, 1, name="main"), done("side")], ("side", "main0", "main")),
+    ],
+    ids=["without the cause", "the cause last", "its older instance before it"],
+)
+def test_a_restart_of_all_that_is_half_done_goes_on(held: list[ContainerSeen], left: tuple[str, ...]) -> None:
     shard, _ = restarting()
-    out = shard.handle(T0 + 11, observed(T0 + 11, S0, [runs("probe"), done("side", 137), done("setup")]))
-    assert sync_of(out).plan == Plan(remove_containers=("side", "setup"))
+    out = shard.handle(T0 + 11, observed(T0 + 11, S0, [runs("probe"), *held]))
+    assert sync_of(out).plan == Plan(remove_containers=left)
 
 
 def test_a_second_restart_of_all_waits_for_the_back_off_of_its_cause() -> None:
@@ -214,14 +227,23 @@ def test_a_failed_removal_is_tried_again() -> None:
     assert sync_of(shard.handle(T0 + 40, Woke("u1"))).plan == Plan(remove_containers=("main",))
 
 
-def test_a_failed_post_start_hook_is_a_crash_and_goes_on_being_told() -> None:
-    shard = begun(pod([one("main", lifecycle={"postStart": {"exec": {"command": ["false"]}}})]), runs("main"))
-    sync = sync_of(shard.handle(T0 + 9, observed(T0 + 9, S0, [done("main", 1)])))
-    shard.handle(T0 + 10, synced(sync, T0 + 10, StartFailed("main", "PostStartHookError", "exit 1")))
+def test_a_failed_post_start_hook_is_told_then_it_is_a_crash_like_any_other() -> None:
+    of = pod([one("main", lifecycle={"postStart": {"exec": {"command": ["false"]}}})])
+    hook_failed = StartFailed("main", "PostStartHookError", "exit 1")
+    shard = machine()
+    sync = sync_of(shard.handle(T0 + 1, Wanted(of, "file")))
+    shard.handle(T0 + 2, synced(sync, T0 + 2, hook_failed))
+    out = shard.handle(T0 + 3, observed(T0 + 3, S0, [done("main", 137, T0 + 2)]))
+    assert waiting_of(out) == {"reason": "PostStartHookError", "message": "exit 1"}
+    sync = sync_of(out)
+    assert sync.plan.start == (StartContainer("main", 1),)
+    shard.handle(T0 + 10, synced(sync, T0 + 10, hook_failed))
     ended = done("main", 137, T0 + 10.5, attempt=1, created_at=T0 + 9.5)
     out = shard.handle(T0 + 11, observed(T0 + 11, S0, [ended]))
     assert syncs(out) == []
-    waiting = status_of(out)["containerStatuses"][0]["state"]["waiting"]
-    assert waiting == {"reason": "PostStartHookError", "message": "exit 1"}
+    assert waiting_of(out) == {
+        "reason": "CrashLoopBackOff",
+        "message": "back-off 10s restarting failed container=main pod=web_default(u1)",
+    }
     assert out[-1] == WakeAt("u1", T0 + 20.5)
     assert sync_of(shard.handle(T0 + 20.5, Woke("u1"))).plan.start == (StartContainer("main", 2),)

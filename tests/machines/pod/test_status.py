@@ -1,9 +1,12 @@
 """Phase, conditions and container statuses (kubelet behaviour, sections 6.1 to 6.3)."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from tests.machines.pod.builders import (
+    POLICY,
+    READY,
     T0,
     container,
     exited,
@@ -176,6 +179,15 @@ def test_the_runtime_s_name_leads_the_container_ids() -> None:
     out = status_of(shard.handle(T0 + 9, observed(T0 + 9, [sandbox()], [container()])))
     assert out["containerStatuses"][0]["containerID"] == "cri-o://c0"
     assert "hostIP" not in out
+
+
+def test_what_another_policy_changes_in_statuses_is_told_with_the_next_event_whatever_it_is() -> None:
+    shard = begun(POLICY)
+    shard.handle(T0 + 9, observed(T0 + 9, [sandbox()], [container()]))
+    shard.use(replace(POLICY, host_ips=("192.0.2.7",)))
+    assert status_of(shard.handle(T0 + 10, READY))["hostIP"] == "192.0.2.7"
+    shard.use(replace(POLICY, host_ips=("192.0.2.7",)))
+    assert shard.handle(T0 + 11, READY) == []
 
 
 def test_an_exit_without_reason_or_times_is_still_told() -> None:

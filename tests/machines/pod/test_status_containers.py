@@ -286,13 +286,14 @@ def test_every_field_of_a_running_container() -> None:
 
 def test_a_mount_is_read_only_to_its_depth_where_the_runtime_can() -> None:
     mount = {"name": "may", "mountPath": "/may", "readOnly": True, "recursiveReadOnly": "IfPossible"}
-    world = case(pod([one("main", volumeMounts=[mount])]))
-    record = world.record()
+    app = [one("main", volumeMounts=[mount])]
     modes = [
         told(record, policy=Policy("n1", recursive_read_only=able))["containerStatuses"][0]["volumeMounts"][0]
-        for able in (False, True)
+        for record in (case(pod(app)).record(), case(pod(app, runtimeClassName="kata")).record())
+        for able in ((), ("",), ("kata",))
     ]
-    assert [mode["recursiveReadOnly"] for mode in modes] == ["Disabled", "Enabled"]
+    told_modes = [mode["recursiveReadOnly"] for mode in modes]
+    assert told_modes == ["Disabled", "Enabled", "Disabled", "Disabled", "Disabled", "Enabled"]
 
 
 def test_a_container_that_the_runtime_does_not_hold_has_mounts_and_no_more() -> None:

@@ -193,6 +193,28 @@ def test_directories_wait_for_the_runtime_s_word_also_when_the_sources_are_known
     assert [kill.id for kill in kills(out)] == ["main"]
 
 
+@pytest.mark.parametrize("news", [Roster((), True), Gone("u9", "default", "old", "file old.yaml deleted")])
+def test_a_static_pod_that_is_only_known_by_its_directories_is_stopped_with_its_own_grace(news: Roster | Gone) -> None:
+    """A shard that begins anew in the middle of a stop hears of the sources before it sees the pod."""
+    shard = ShardMachine(machine()._policy)
+    assert shard.handle(T0 + 1, LeftBehind("u9", "default", "old"), news, Roster((), True)) == []
+    carried = {keys.POD_TERMINATION_GRACE_PERIOD: "25"}
+    static = (sandbox(source="file"),)
+    shard.handle(T0 + 2, observed(T0 + 2, static, [runs(annotations=carried)], uid="u9", name="old"))
+    ready = machine()._herd.runtime
+    assert ready is not None
+    out = shard.handle(T0 + 3, ready, ObservedRoster(("u9",), T0 + 3))
+    assert [kill.grace_s for kill in kills(out)] == [25]
+
+
+def test_directories_of_a_pod_that_vanished_before_they_were_found_go_too() -> None:
+    shard = machine(complete=False)
+    shard.handle(T0 + 1, observed(T0 + 1, S0, uid="u9", name="old"), observed(T0 + 2, uid="u9", name="old"))
+    shard.handle(T0 + 3, LeftBehind("u9", "default", "old"))
+    sync = sync_of(shard.handle(T0 + 4, Roster((), True)))
+    assert (sync.uid, sync.plan) == ("u9", Plan(clean_up=True))
+
+
 def test_directories_of_a_wanted_pod_are_nothing_special() -> None:
     shard = machine(complete=False)
     shard.handle(T0 + 1, LeftBehind("u1", "default", "web"))

@@ -13,7 +13,10 @@ def attach(
     namespace: Namespace = "",
     root_dir: RootDir = DEFAULT_ROOT,
 ) -> None:
-    """Join the output, and the stdin if it has one, of a container's own process."""
+    """Join the output and stdin of a container's own process.
+
+    Ends with the container, then with exit code 0: `podherd get pods` and `describe` tell the container's own.
+    """
     from podherd.agent import remote_streams, terminal
     from podherd.agent.admin import Admin
 

@@ -21,7 +21,7 @@ def start(context: typer.Context) -> None:
 
 
 def hollow(context: typer.Context) -> None:
-    """Serve a pretend container runtime on a socket: `podherd hollow --help`."""
+    """Serve a pretend container runtime (podherd hollow --help)."""
     _run("podherd.hollow.command", context)
 
 

@@ -1,13 +1,9 @@
 """`podherd delete pod P`: says who alone can."""
 
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from podherd.agent.commands.options import DEFAULT_ROOT, Namespace, PodName, RootDir, one_of
+from podherd.agent.commands.options import DEFAULT_ROOT, NameOfKind, Namespace, PodKind, RootDir, named
 from podherd.errors import PodherdError
-
-_KIND = one_of("pod", hidden=("pods", "po"))
 
 
 class NotHereError(PodherdError):
@@ -15,15 +11,18 @@ class NotHereError(PodherdError):
 
 
 def delete(
-    kind: Annotated[str, typer.Argument(help="pod", metavar="pod", callback=_KIND)],  # noqa: ARG001
-    pod: PodName,
+    kind: PodKind,
+    pod: NameOfKind = "",
     namespace: Namespace = "",
     root_dir: RootDir = DEFAULT_ROOT,
 ) -> None:
-    """Say where a static pod comes from: it ends when it is taken out there, and cannot be deleted from here."""
+    """Say where a static pod comes from.
+
+    It ends when it is taken out there, and cannot be deleted from here.
+    """
     from podherd.agent.admin import Admin
 
-    raise whose(Admin(root_dir).get("pod", pod=pod, namespace=namespace))
+    raise whose(Admin(root_dir).get("pod", pod=named(kind, pod), namespace=namespace))
 
 
 def whose(answer: dict[str, Any]) -> NotHereError:

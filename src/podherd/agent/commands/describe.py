@@ -1,17 +1,13 @@
 """`podherd describe pod P`."""
 
-from typing import Annotated
-
 import typer
 
-from podherd.agent.commands.options import DEFAULT_ROOT, Namespace, PodName, RootDir, one_of
-
-_KIND = one_of("pod", hidden=("pods", "po"))
+from podherd.agent.commands.options import DEFAULT_ROOT, NameOfKind, Namespace, PodKind, RootDir, named
 
 
 def describe(
-    kind: Annotated[str, typer.Argument(help="pod", metavar="pod", callback=_KIND)],  # noqa: ARG001
-    pod: PodName,
+    kind: PodKind,
+    pod: NameOfKind = "",
     namespace: Namespace = "",
     root_dir: RootDir = DEFAULT_ROOT,
 ) -> None:
@@ -21,5 +17,5 @@ def describe(
     from podherd.agent import output_describe
     from podherd.agent.admin import Admin
 
-    answer = Admin(root_dir).get("pod", pod=pod, namespace=namespace)
+    answer = Admin(root_dir).get("pod", pod=named(kind, pod), namespace=namespace)
     typer.echo(output_describe.pod(answer, time.time()), nl=False)

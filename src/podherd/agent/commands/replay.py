@@ -14,42 +14,50 @@ def replay(
         Path, typer.Argument(help="ROOT/journal, an actor's directory in it, or one file.", metavar="JOURNAL")
     ],
 ) -> None:
-    """Run what a machine heard through it again: it must decide the same."""
+    """Check that a journal's machines decide the same again."""
     from podherd.agent.cli import say
+    from podherd.agent.table import one_line
     from podherd.journal import replay as room
     from podherd.journal.entries import JournalError
 
-    same = True
+    code = 0
     try:
-        for files in room.journals(journal):
-            outcome = room.replay(files)
-            same = same and outcome.differs is None
-            for note in outcome.notes:
-                typer.echo(f"{outcome.actor}: {note}", err=True)
-            typer.echo(_words(outcome))
+        found = room.journals(journal)
     except JournalError as error:
         say(error)
         raise typer.Exit(BAD) from error
-    raise typer.Exit(0 if same else 1)
+    for files in found:  # what one actor's files spoil hides nothing of the others
+        outcome = room.Outcome("")
+        try:
+            room.replay(files, outcome)
+            code = max(code, int(outcome.differs is not None))
+            bad = None
+        except JournalError as error:
+            code, bad = BAD, JournalError(*map(one_line, (error.thing, error.reason, error.mend)))
+        for note in outcome.notes:
+            typer.echo(one_line(f"{outcome.actor}: {note}"), err=True)
+        if bad is None:
+            typer.echo("\n".join(map(one_line, _words(outcome))))
+        else:
+            say(bad)
+    raise typer.Exit(code)
 
 
-def _words(outcome: Any) -> str:
+def _words(outcome: Any) -> list[str]:
     count = f"{outcome.actor}: {_count(outcome.turns, 'turn')}, {_count(outcome.instructions, 'instruction')}"
     if (differs := outcome.differs) is None:
-        return f"{count}: the same"
+        return [f"{count}: the same"]
     from podherd.journal.story.clock import local
 
     found = differs.difference
-    return "\n".join(
-        (
-            f"{count}: they differ",
-            f"  turn      {differs.turn} at {local(differs.at)}, in {differs.file}",
-            f"  heard     {', '.join(differs.heard)}",
-            f"  first at  instruction {found.place}{', ' + found.where if found.where else ''}",
-            f"  expected  {found.expected}",
-            f"  got       {found.got}",
-        )
-    )
+    return [
+        f"{count}: they differ",
+        f"  turn      {differs.turn} at {local(differs.at)}, in {differs.file}",
+        f"  heard     {', '.join(differs.heard)}",
+        f"  first at  instruction {found.place}{', ' + found.where if found.where else ''}",
+        f"  expected  {found.expected}",
+        f"  got       {found.got}",
+    ]
 
 
 def _count(number: int, what: str) -> str:

@@ -110,4 +110,4 @@ def _start(loaded: "Loaded", provision: bool, watch: bool) -> int:
         live = sys.stdout.isatty()
         on_state = stack.enter_context(screen.watching(settings.root_dir, live))
         # On a terminal the actors' log lines must go above the table, not into it.
-        return parent.run(settings, on_state, on_state if live else None)
+        return parent.run(settings, on_state, screen.but_shown(on_state if live else parent.to_stderr))

@@ -42,29 +42,35 @@ def container_config(
     none. services: service variables. target_id: the container whose processes an ephemeral container joins.
     userns: the mapping of a pod with `hostUsers: false`. read_file: for variables from files (`fileKeyRef`).
     """
+    config = _of_spec(pod, container, attempt)
+    config.image.image = image_ref
+    variables = environment(pod, container, host, tuple(pod_ips), services, read_file)
+    config.command.extend(expand(word, variables) for word in container.body.get("command") or ())
+    config.args.extend(expand(word, variables) for word in container.body.get("args") or ())
+    config.envs.extend(pb.KeyValue(key=name, value=value) for name, value in variables.items())
+    config.mounts.extend(_mounts(container, mounts, termination_log, userns))
+    options = namespaces(pod, target_of(pod, container, target_id), userns)
+    security = container_security(pod, container, settings, host, image, options)
+    config.linux.security_context.CopyFrom(security)
+    config.linux.resources.CopyFrom(container_resources(pod, container, settings, host))
+    return config
+
+
+def _of_spec(pod: Pod, container: Container, attempt: int) -> pb.ContainerConfig:
+    """What the spec alone says."""
     body = container.body
     if body.get("volumeDevices"):
         raise ContainerConfigError(f"volumeDevices of container {container.name}", "block volumes are not supported")
-    variables = environment(pod, container, host, tuple(pod_ips), services, read_file)
-    options = namespaces(pod, target_of(pod, container, target_id), userns)
     return pb.ContainerConfig(
         metadata=pb.ContainerMetadata(name=container.name, attempt=attempt),
-        image=pb.ImageSpec(image=image_ref, user_specified_image=container.image),
-        command=[expand(word, variables) for word in body.get("command") or ()],
-        args=[expand(word, variables) for word in body.get("args") or ()],
+        image=pb.ImageSpec(user_specified_image=container.image),
         working_dir=body.get("workingDir") or "",
-        envs=[pb.KeyValue(key=name, value=value) for name, value in variables.items()],
-        mounts=_mounts(container, mounts, termination_log, userns),
         labels=container_labels(pod, container),
         annotations=container_annotations(pod, container, attempt),
         log_path=log_path(container.name, attempt),
         stdin=body.get("stdin") or False,
         stdin_once=body.get("stdinOnce") or False,
         tty=body.get("tty") or False,
-        linux=pb.LinuxContainerConfig(
-            resources=container_resources(pod, container, settings, host),
-            security_context=container_security(pod, container, settings, host, image, options),
-        ),
         stop_signal=_stop_signal(container),
     )
 

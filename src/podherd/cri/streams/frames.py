@@ -12,7 +12,6 @@ from typing import NamedTuple
 from podherd.cri.streams.dictionary import DICTIONARY
 
 HEAD_BYTES = 8
-SYN_STREAM, SYN_REPLY, RST_STREAM, SETTINGS, PING, GOAWAY, HEADERS, WINDOW_UPDATE = 1, 2, 3, 4, 6, 7, 8, 9
 FIN = 0x01
 CANCEL = 5
 """Status of a RST_STREAM from the side that wants no more of the stream."""
@@ -22,8 +21,14 @@ _CONTROL = 0x8003
 _ID = 0x7FFFFFFF
 
 
+class Kind:
+    """Types of frames that are made or read; DATA stands for those that have none."""
+
+    DATA, SYN_STREAM, SYN_REPLY, RST_STREAM, PING, HEADERS = 0, 1, 2, 3, 6, 8
+
+
 class Head(NamedTuple):
-    """The first eight bytes of a frame. kind: 0 for data, then `stream` is whose."""
+    """The first eight bytes of a frame. kind: DATA, then `stream` is whose."""
 
     kind: int
     stream: int
@@ -81,7 +86,7 @@ def head(first: bytes) -> Head:
     word, rest = struct.unpack(">II", first)
     flags, length = rest >> 24, rest & 0xFFFFFF
     if not word >> 31:
-        return Head(0, word, flags, length)
+        return Head(Kind.DATA, word, flags, length)
     if word >> 16 != _CONTROL:
         raise ValueError(f"not a SPDY/3 frame: {first.hex()}")
     return Head(word & 0xFFFF, 0, flags, length)
@@ -94,12 +99,12 @@ def data(stream: int, body: bytes, fin: bool = False) -> bytes:
 
 def reset(stream: int, status: int = CANCEL) -> bytes:
     """A RST_STREAM."""
-    return _control(RST_STREAM, 0, struct.pack(">II", stream, status))
+    return _control(Kind.RST_STREAM, 0, struct.pack(">II", stream, status))
 
 
 def ping(number: int) -> bytes:
     """A PING."""
-    return _control(PING, 0, struct.pack(">I", number))
+    return _control(Kind.PING, 0, struct.pack(">I", number))
 
 
 def _control(kind: int, flags: int, body: bytes) -> bytes:
@@ -116,11 +121,11 @@ class Headers:
     def syn_stream(self, stream: int, headers: Mapping[str, str], fin: bool = False) -> bytes:
         """Opens a stream; header names in small letters, as SPDY wants them."""
         body = struct.pack(">IIH", stream, 0, 0) + self._pack(headers)
-        return _control(SYN_STREAM, FIN if fin else 0, body)
+        return _control(Kind.SYN_STREAM, FIN if fin else 0, body)
 
     def syn_reply(self, stream: int) -> bytes:
         """Accepts a stream."""
-        return _control(SYN_REPLY, 0, struct.pack(">I", stream) + self._pack({}))
+        return _control(Kind.SYN_REPLY, 0, struct.pack(">I", stream) + self._pack({}))
 
     def frame(self, first: Head, body: bytes) -> Frame:
         """The frame of a head and its body. Raises ValueError when it cannot be read."""
@@ -132,18 +137,18 @@ class Headers:
     def _frame(self, first: Head, body: bytes) -> Frame:
         fin = bool(first.flags & FIN)
         match first.kind:
-            case 0:
+            case Kind.DATA:
                 return Data(first.stream, body, fin)
-            case 1:
+            case Kind.SYN_STREAM:
                 return Opened(_id(body), self._unpack(body[10:]), fin)
-            case 2:
+            case Kind.SYN_REPLY:
                 self._unpack(body[4:])
                 return Replied(_id(body), fin)
-            case 3:
+            case Kind.RST_STREAM:
                 return Reset(_id(body), struct.unpack_from(">I", body, 4)[0])
-            case 6:
+            case Kind.PING:
                 return Pinged(struct.unpack_from(">I", body)[0])
-            case 8:
+            case Kind.HEADERS:
                 self._unpack(body[4:])
         return Other(first.kind)
 

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from podherd.errors import WireError
+from podherd.journal.entries import MOST_S
+
 
 class Kind(StrEnum):
     """What a line tells of."""
@@ -27,3 +30,8 @@ class Line:
     text: str
     actor: str
     uid: str = ""
+
+    def __post_init__(self) -> None:
+        """Raises WireError for a time that no clock showed."""
+        if not abs(self.at) < MOST_S:
+            raise WireError("journal", f"holds a time that is none: {self.at}")

@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
+from podherd.errors import WireError
 from podherd.journal import kinds
 from podherd.journal.entries import Did, Entry, Head, Said, Turn
+from podherd.journal.fits import checked
 from podherd.journal.story import seen_words, status_words
 from podherd.journal.story.clock import took
 from podherd.journal.story.line import Kind, Line
@@ -32,7 +34,7 @@ class ShardEar:
 
     def __init__(self, tale: Tale) -> None:
         self._tale = tale
-        self._word = tale.word.encode()
+        self._word = tale.word.encode(errors="surrogatepass")
         self._actor = ""
         self._at = 0.0
         self._keys: dict[str, Key] = {}
@@ -69,7 +71,7 @@ class ShardEar:
                 self._take(kinds.built(array))
         if turn.frame and (len(turn.frame) <= SMALL_BYTES or self._word in turn.frame):
             for message in codec.decode(turn.frame).messages:
-                self._take(message)
+                self._take(checked(message))
         for array in turn.told:
             if len(array) > _NAME and isinstance(array[_NAME], str):
                 self._name(array)
@@ -78,10 +80,13 @@ class ShardEar:
 
     def _name(self, array: kinds.Packed) -> None:
         if kinds.kind_name(array) in ("Sync", "Publish"):
-            key = (array[_NAMESPACE], array[_NAME])
+            uid, namespace, name = array[_UID : _NAME + 1]
+            if not (isinstance(uid, str) and isinstance(namespace, str)):
+                raise WireError("journal", f"holds a pod without a name: {array!r:.80}")
+            key = (namespace, name)
             self._tale.names.add(key)
             if self._tale.may_mean(key):
-                self._keys[array[_UID]] = key
+                self._keys[uid] = key
 
     def _is_told(self, array: kinds.Packed) -> bool:
         if len(array) < 2:

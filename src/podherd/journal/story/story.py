@@ -3,14 +3,13 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from podherd.errors import WireError
-from podherd.journal.entries import Head, JournalError, entries
+from podherd.journal.entries import Head, JournalError, entries, trouble_of
 from podherd.journal.journal import directory_of
 from podherd.journal.segments import files
 from podherd.journal.story.line import Kind, Line
 from podherd.journal.story.shard_ear import ShardEar
 from podherd.journal.story.sources_ear import SourcesEar
-from podherd.journal.story.tale import Key, Tale
+from podherd.journal.story.tale import Key, NoStoryError, Tale
 from podherd.wire.routes import POD_SHARD, SOURCES, role_of
 
 EARS: dict[str, Callable[[Tale], SourcesEar | ShardEar]] = {SOURCES: SourcesEar, POD_SHARD: ShardEar}
@@ -25,7 +24,11 @@ def story(root_dir: Path, word: str, namespace: str = "") -> tuple[Key, list[Lin
     tale, notes = Tale(name, own_namespace or namespace), list[str]()
     for actor, paths in _journals(root_dir).items():
         notes += _hear(tale, actor, paths)
-    key = tale.meant()
+    try:
+        key = tale.meant()
+    except NoStoryError as error:
+        error.notes = tuple(notes)
+        raise
     return key, tale.told(key), notes
 
 
@@ -50,10 +53,11 @@ def _hear(tale: Tale, actor: str, paths: list[Path]) -> list[str]:
                 if isinstance(entry, str):
                     notes.append(f"{actor}: {entry}")
                     continue
-                if isinstance(entry, Head):
-                    _note_life(tale, entry, lives)
-                ear.hear(entry)
-        except (JournalError, WireError) as error:
+                with trouble_of(path):
+                    if isinstance(entry, Head):
+                        _note_life(tale, entry, lives)
+                    ear.hear(entry)
+        except JournalError as error:
             if path.exists():  # one that gave way to a newer one meanwhile is no trouble
                 notes.append(f"{actor}: {path.name}: {error.reason}")
     return notes

@@ -17,7 +17,9 @@ REPEATED = (Kind.EVENT, Kind.FAILED)
 
 
 class NoStoryError(PodherdError):
-    """No pod, or more than one, is meant."""
+    """No pod, or more than one, is meant. notes: what could not be read, where it may stand."""
+
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

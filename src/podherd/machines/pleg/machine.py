@@ -225,7 +225,7 @@ class PlegMachine:
         if lane.seen is not None and not lane.stale and lane.seen.at > event.after:
             self._out.append(Tell(lane.seen))
         else:
-            self._want(lane, event.after, now)
+            self._want(lane, min(event.after, now), now)  # a later one is of a clock that was set back meanwhile
 
     def _stopped(self, event: heard.Stopped, now: float) -> None:
         lane = self._lanes.get(event.uid)

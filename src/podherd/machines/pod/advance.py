@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from podherd.machines.pod import deadline
+from podherd.machines.pod import admission, deadline
 from podherd.machines.pod.decision import EMPTY, Case, Decision
 from podherd.machines.pod.herd import OVERTAKEN_S, Herd
 from podherd.machines.pod.instructions import CancelSync, Forget, Instruction, LookAgain, Plan, Sync, WakeAt
@@ -51,6 +51,7 @@ def _settle(herd: Herd, policy: Policy, record: Record, now: float) -> list[Inst
     out: list[Instruction] = []
     if record.pod is not None:
         record.phase = phase(record, record.pod, ended)
+        out += admission.refuse(record, record.pod, policy, now)
         if record.pod.active_deadline_s is not None:
             out += deadline.fail_if_late(record, now)
     decision = _unless_in_vain(record, policy, _decide(herd, policy, record, now), now)

@@ -59,14 +59,16 @@ class SandboxFailed:
 class StartFailed:
     """A container could not be started; `reason` is the kubelet's waiting reason (sections 3.6 and 3.7).
 
-    image_pull: the reason came from a failed pull, which moves the image's back-off. After `PostStartHookError` the
-    container ran and was stopped again: the next view shows its end.
+    image_pull: the reason came from a failed pull, which moves the image's back-off. image: that of a volume, where it
+    is not the container's own that was asked for. After `PostStartHookError` the container ran and was stopped again:
+    the next view shows its end.
     """
 
     name: str
     reason: str
     message: str
     image_pull: bool = False
+    image: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ class Hear:
     def left_behind(self, event: LeftBehind) -> list[Instruction]:
         """Directories of a pod were found: they go with the pod, or at once when nobody knows it."""
         uid = event.uid
-        if uid not in self._herd.records and uid not in self._herd.buried:
+        if uid not in self._herd.records:
             record = self._herd.open(uid, event.namespace, event.name, self._herd.absent_since(uid))
             record.left_behind = True
         return []
@@ -97,9 +97,11 @@ class Hear:
         return out
 
     def _end(self, record: Record, cause: str) -> None:
-        record.again = None
-        record.end(cause, grace_s(record))
+        """What has neither spec nor view has no grace yet: it ends as an orphan once it is seen."""
         self._herd.touched[record.uid] = None
+        record.again = None
+        if not record.found_alone:
+            record.end(cause, grace_s(record))
 
     def observed(self, event: Observed) -> list[Instruction]:
         """What the runtime holds of one pod."""
@@ -228,14 +230,14 @@ class Hear:
         """An absent image is looked for at the usual pace, and pulled as soon as its back-off allows."""
         if result.reason != IMAGE_PULL_BACK_OFF:
             return retry_at
-        trouble = record.pulls.get(_image_of(record, result.name))
+        trouble = record.pulls.get(_image_of(record, result))
         if trouble is None:
             return retry_at
         return min(retry_at, self._policy.pull_rule.until(trouble.back_off, trouble.back_off.raised_at))
 
     def _raise_pulls(self, record: Record, event: Synced) -> None:
         """Once per image, however many containers of the pod share it."""
-        failed = {_image_of(record, r.name): r for r in event.results if isinstance(r, StartFailed) and r.image_pull}
+        failed = {_image_of(record, r): r for r in event.results if isinstance(r, StartFailed) and r.image_pull}
         for image, result in failed.items():
             old = record.pulls.get(image)
             now = self._herd.now
@@ -243,9 +245,11 @@ class Hear:
             record.pulls[image] = PullTrouble(back_off, result.message)
 
 
-def _image_of(record: Record, name: str) -> str:
+def _image_of(record: Record, failed: StartFailed) -> str:
+    """The image that could not be pulled: a volume's, else the container's own."""
     containers = record.pod.every_container if record.pod is not None else ()
-    return next((container.image for container in containers if container.name == name), "")
+    own = (container.image for container in containers if container.name == failed.name)
+    return failed.image or next(own, "")
 
 
 def _is_deleted(pod: Pod) -> bool:

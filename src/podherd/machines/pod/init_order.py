@@ -8,8 +8,7 @@ from podherd.machines.pod.instructions import KillContainer, StartContainer
 from podherd.machines.pod.record import EXITED, LIVE, RUNNING, UNKNOWN
 from podherd.machines.pod.restart import judge, may_restart
 from podherd.machines.pod.start import starts
-from podherd.machines.pod.stop_order import kill_of
-from podherd.machines.pod.terminate import grace_s
+from podherd.machines.pod.terminate import stop_one
 from podherd.model.pod import Container, ContainerKind
 from podherd.wire.observed import ContainerSeen
 
@@ -56,7 +55,7 @@ def _sidecar(
     if verdict.keep:
         return started(case.record, container)
     if verdict.kill and seen is not None:
-        turn.kill.append(_kill(case, seen, verdict.kill))
+        turn.kill.append(stop_one(case, seen, verdict.kill))
     return _try(case, container, decision, turn)
 
 
@@ -69,7 +68,7 @@ def _plain(
         return True
     if seen is not None and seen.state == UNKNOWN:
         why = f"Init container {container.name} is in unknown state, try killing it before restart"
-        turn.kill.append(_kill(case, seen, why))
+        turn.kill.append(stop_one(case, seen, why))
     if may_restart(case.pod, container, seen):
         _try(case, container, decision, turn)
     return False
@@ -82,14 +81,10 @@ def _try(case: Case, container: Container, decision: Decision, turn: Turn) -> bo
     return bool(found)
 
 
-def _kill(case: Case, seen: ContainerSeen, why: str) -> KillContainer:
-    return kill_of(case.record, case.policy, case.now, seen, grace_s(case.record), why)
-
-
 def strays(case: Case, sandbox_id: str) -> list[KillContainer]:
     """What still lives in an earlier sandbox of a pod that is not initialised in this one."""
     return [
-        _kill(case, seen, f"Container {seen.name} runs in an old sandbox, will be restarted")
+        stop_one(case, seen, f"Container {seen.name} runs in an old sandbox, will be restarted")
         for seen in case.record.containers
         if seen.state in LIVE and seen.sandbox_id != sandbox_id
     ]

@@ -35,7 +35,7 @@ class StartContainer:
     attempt: restart count and log number, at least this (log files left by a wiped runtime raise it, case STATE-3).
     pull_allowed: False inside the image's back-off: an absent image is then ImagePullBackOff, not a pull.
     back_off: the earlier pull error, for the message. target_id: the container whose processes an ephemeral container
-    joins; empty for none.
+    joins; empty for none. held: images that its volumes may show and that are in back-off, each with its pull error.
     """
 
     name: str
@@ -43,6 +43,7 @@ class StartContainer:
     pull_allowed: bool = True
     back_off: str = ""
     target_id: str = ""
+    held: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

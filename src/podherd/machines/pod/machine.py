@@ -27,10 +27,13 @@ class ShardMachine:
     def __init__(self, policy: Policy) -> None:
         self._herd = Herd()
         self._faults = Faults(self._herd, policy)
+        self._policy = policy
         self.use(policy)
 
     def use(self, policy: Policy) -> None:
-        """Decide by this policy from now on; what is known of the pods stays."""
+        """Decide by this policy from now on; what is known of the pods stays, and each is decided about anew."""
+        if policy != self._policy:
+            self._herd.touch_all()
         self._policy = policy
         self._faults.policy = policy
         hear = Hear(self._herd, policy, self._faults)

@@ -11,11 +11,9 @@ from podherd.machines.pod.restart import judge, judge_anew, restartable
 from podherd.machines.pod.restart_all import restart_all
 from podherd.machines.pod.sandbox import SandboxNeed, sandbox_need
 from podherd.machines.pod.start import starts
-from podherd.machines.pod.stop_order import kill_of
-from podherd.machines.pod.terminate import grace_s, ready_sandboxes, stop_all
+from podherd.machines.pod.terminate import grace_s, ready_sandboxes, stop_all, stop_one
 from podherd.machines.pod.why import why_in_sandbox
 from podherd.model.status import TERMINAL
-from podherd.wire.observed import ContainerSeen
 
 SANDBOX_CHANGED = "Pod sandbox changed, it will be killed and re-created."
 
@@ -46,7 +44,7 @@ def _in_sandbox(case: Case, sandbox_id: str, decision: Decision) -> Plan:
         return _stop(case, "its containers are done")
     if pod.init_containers and not fresh:
         turn = keep_sidecars(case, sandbox_id, decision)
-    kill = [*turn.kill, *kill, *_doubles(case)]
+    kill = list({each.id: each for each in (*turn.kill, *kill, *_doubles(case))}.values())
     start = [*ephemeral_starts(case, decision), *turn.start, *start]
     containers, sandboxes = leftovers(record)
     # Removing alone is no hurry: while something waits to start, it goes along with that.
@@ -70,7 +68,7 @@ def _regular(
     verdicts = [(each, judge(case.pod, each, newest.get(each.name), sandbox_id)) for each in case.pod.containers]
     if not any(verdict.keep or verdict.start for _, verdict in verdicts):
         return False
-    kill += [_kill(case, newest[each.name], verdict.kill) for each, verdict in verdicts if verdict.kill]
+    kill += [stop_one(case, newest[each.name], verdict.kill) for each, verdict in verdicts if verdict.kill]
     start += starts(case, [each for each, verdict in verdicts if verdict.start], decision)
     return True
 
@@ -119,17 +117,13 @@ def _stop_with_newest(case: Case, need: SandboxNeed) -> tuple[str, ...]:
     return ready if not need.id or need.id in ready else (need.id, *ready)
 
 
-def _kill(case: Case, seen: ContainerSeen, why: str) -> KillContainer:
-    return kill_of(case.record, case.policy, case.now, seen, grace_s(case.record), why)
-
-
 def _doubles(case: Case) -> list[KillContainer]:
     """Of two live containers of one name only the newest may stay."""
     record = case.record
     if len(record.containers) <= len(record.newest):
         return []
     return [
-        _kill(case, seen, f"Stopping container {seen.name}")
+        stop_one(case, seen, f"Stopping container {seen.name}")
         for seen in record.containers
         if seen.state in LIVE and record.newest[seen.name].id != seen.id
     ]

@@ -16,7 +16,8 @@ class Policy:
 
     runtime_name: the scheme of container ids in statuses. retry_s: pause after a failed sync.
     look_s: how long an asked-for observation may stay away before it is asked for again.
-    recursive_read_only: the runtime can make a mount read-only with all mounts below it (CRI RuntimeHandlerFeatures).
+    recursive_read_only: runtime handlers that can make a mount read-only with all mounts below it; "" is the default
+    one (CRI RuntimeHandlerFeatures). kernel: its version; (0, 0) when it is not known.
     """
 
     node_name: str
@@ -27,7 +28,9 @@ class Policy:
     image_backoff_max_s: float = 300.0
     retry_s: float = 10.0
     look_s: float = 10.0
-    recursive_read_only: bool = False
+    recursive_read_only: tuple[str, ...] = ()
+    allowed_unsafe_sysctls: tuple[str, ...] = ()
+    kernel: tuple[int, int] = (0, 0)
 
     @property
     def crash_rule(self) -> BackOffRule:

@@ -75,6 +75,7 @@ class Record:
     restarting_all: every init and regular container is to be removed before any starts (KEP-5532). restarted: per name
     the last instance that went so; it holds nothing back, and is the status' last state until there is a newer end.
     reason, message: why the pod failed as a whole (`DeadlineExceeded`); they stand beside the phase in its status.
+    refused: because it may not run on this node.
     told_counts: per container the highest restart count that was told. told_spec: what the status takes from the spec.
     """
 
@@ -118,6 +119,7 @@ class Record:
     phase: str = ""
     reason: str = ""
     message: str = ""
+    refused: bool = False
     conditions: dict[str, dict[str, Any]] = field(default_factory=dict)
     told_counts: dict[str, int] = field(default_factory=dict)
     told_spec: ToldSpec | None = None

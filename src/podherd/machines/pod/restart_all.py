@@ -16,9 +16,8 @@ from podherd.model.pod import Container, Pod
 def restart_all(case: Case, decision: Decision) -> Plan | None:
     """The plan that begins or goes on with it; None when there is no cause, or its crash back-off still lasts."""
     record = case.record
-    trigger = None
+    trigger = _trigger(record, case.pod)
     if not record.restarting_all:
-        trigger = _trigger(record, case.pod)
         if trigger is None or not may_start(case, trigger, decision):
             return None
         decision.restart_all = True
@@ -37,11 +36,11 @@ def _trigger(record: Record, pod: Pod) -> Container | None:
 
 
 def _removal(case: Case, trigger: Container | None) -> Plan:
-    """The cause goes last: an agent that dies amid this finds it and goes on."""
+    """Older instances first, and the cause last: an agent that dies amid this finds it and goes on."""
     record, pod = case.record, case.pod
     names = {each.name for each in (*pod.init_containers, *pod.containers)}
     held = [seen for seen in record.containers if seen.name in names]
-    held.sort(key=lambda seen: trigger is not None and seen.name == trigger.name)
+    held.sort(key=lambda seen: (trigger is not None and seen.name == trigger.name, seen.attempt))
     kill = tuple(
         kill_of(record, case.policy, case.now, seen, 0, f"Stopping container {seen.name}")
         for seen in held

@@ -1,21 +1,13 @@
 """When a container that shall start may start: its pauses and back-offs (kubelet behaviour, sections 3.5 and 3.6)."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from podherd.machines.backoff import BackOff
 from podherd.machines.pod.decision import Case, Decision
 from podherd.machines.pod.instructions import StartContainer
-from podherd.machines.pod.record import EXITED, Failure
-from podherd.model.pod import Container, ContainerKind
-from podherd.model.status import CRASH_LOOP_BACK_OFF, POST_START_HOOK_ERROR, go_duration
-
-_FIELDS = {
-    ContainerKind.REGULAR: "spec.containers",
-    ContainerKind.INIT: "spec.initContainers",
-    ContainerKind.SIDECAR: "spec.initContainers",
-    ContainerKind.EPHEMERAL: "spec.ephemeralContainers",
-}
+from podherd.machines.pod.record import EXITED, Failure, PullTrouble
+from podherd.model.pod import Container
+from podherd.model.status import CRASH_LOOP_BACK_OFF, go_duration
 
 
 def starts(case: Case, containers: Iterable[Container], decision: Decision) -> tuple[StartContainer, ...]:
@@ -45,22 +37,30 @@ def may_start(case: Case, container: Container, decision: Decision) -> bool:
 
 
 def _start(case: Case, container: Container) -> StartContainer:
-    attempt = case.record.attempts.get(container.name, -1) + 1
-    if (trouble := case.record.pulls.get(container.image)) is None:
+    attempt, pulls = case.record.attempts.get(container.name, -1) + 1, case.record.pulls
+    if not pulls:
         return StartContainer(container.name, attempt)
-    allowed_at = case.policy.pull_rule.until(trouble.back_off, trouble.back_off.raised_at)
-    return StartContainer(container.name, attempt, case.now >= allowed_at, trouble.error)
+    held = tuple((image, trouble.error) for image, trouble in pulls.items() if _is_held(case, trouble))
+    own = pulls.get(container.image)
+    return StartContainer(
+        container.name,
+        attempt,
+        pull_allowed=own is None or not _is_held(case, own),
+        back_off=own.error if own is not None else "",
+        held=tuple(one for one in held if one[0] != container.image),
+    )
+
+
+def _is_held(case: Case, trouble: PullTrouble) -> bool:
+    return case.now < case.policy.pull_rule.until(trouble.back_off, trouble.back_off.raised_at)
 
 
 def _back_off(case: Case, container: Container, entry: BackOff, until: float, decision: Decision) -> None:
-    """Reached once per crash: from then on the failure itself holds the container. A failed hook goes on being told."""
+    """Reached once per crash: from then on the failure itself holds the container."""
     record, name = case.record, container.name
     pod = f"{record.name}_{record.namespace}({record.uid})"
-    failure = record.failures.get(name)
-    if failure is None or failure.reason != POST_START_HOOK_ERROR:
-        message = f"back-off {go_duration(entry.delay_s)} restarting failed container={name} pod={pod}"
-        failure = Failure(CRASH_LOOP_BACK_OFF, message, until)
+    message = f"back-off {go_duration(entry.delay_s)} restarting failed container={name} pod={pod}"
     decision.waits.append(until)
-    decision.failures[name] = replace(failure, retry_at=until)
+    decision.failures[name] = Failure(CRASH_LOOP_BACK_OFF, message, until)
     text = f"Back-off restarting failed container {name} in pod {pod}"
-    decision.tell(case, "BackOff", text, f"{_FIELDS[container.kind]}{{{name}}}")
+    decision.tell(case, "BackOff", text, container.field_path)

@@ -18,16 +18,20 @@ from podherd.model.status import TERMINAL
 
 
 def pod_status(record: Record, pod: Pod, policy: Policy, ended: bool, now: float) -> dict[str, Any]:
-    """The whole status, with the record's phase; moves its conditions. ended: terminated, and nothing runs any more."""
+    """The whole status, with the record's phase; moves its conditions. ended: terminated, and nothing runs any more.
+
+    Of a pod that was refused before anything of it ran only why.
+    """
     spec = _told_spec(record, pod, policy)
+    if record.refused and not record.newest:
+        return {"phase": record.phase, **_generation(spec), **_reason(record, pod), "qosClass": record.qos}
     view = _view(record, spec, policy, ended)
     inits = init_statuses(view) if spec.inits else []
     regular = [container_status(view, frame) for frame in spec.regular]
     trouble = sandbox_need(pod, record.sandboxes).why
     facts = Facts(_unready(spec, inits, regular), incomplete(view, inits) if inits else (), trouble, now)
     status: Part = {"phase": record.phase, "conditions": conditions(record, spec, facts)}
-    if spec.generation is not None:
-        status["observedGeneration"] = spec.generation
+    status |= _generation(spec)
     status |= _reason(record, pod)
     status |= addresses(record, pod, policy)
     status["startTime"] = told_time(record.first_seen)
@@ -42,9 +46,13 @@ def pod_status(record: Record, pod: Pod, policy: Policy, ended: bool, now: float
 
 def _told_spec(record: Record, pod: Pod, policy: Policy) -> ToldSpec:
     spec = record.told_spec
-    if spec is None or spec.pod is not pod or spec.recursive != policy.recursive_read_only:
+    if spec is None or spec.pod is not pod or spec.handlers != policy.recursive_read_only:
         spec = record.told_spec = told_spec(pod, policy.recursive_read_only)
     return spec
+
+
+def _generation(spec: ToldSpec) -> Part:
+    return {} if spec.generation is None else {"observedGeneration": spec.generation}
 
 
 def _view(record: Record, spec: ToldSpec, policy: Policy, ended: bool) -> View:

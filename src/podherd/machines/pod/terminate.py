@@ -1,10 +1,12 @@
 """Stopping a pod and clearing it away (kubelet behaviour, sections 2.5, 3.8 and 15)."""
 
-from podherd.machines.pod.instructions import Plan
+from podherd.machines.pod.decision import Case
+from podherd.machines.pod.instructions import KillContainer, Plan
 from podherd.machines.pod.policy import Policy
 from podherd.machines.pod.record import Record
-from podherd.machines.pod.stop_order import kill_all
+from podherd.machines.pod.stop_order import kill_all, kill_of
 from podherd.model import keys
+from podherd.wire.observed import ContainerSeen
 
 ORPHAN_GRACE_S = 1
 MIN_POD_GRACE_S = 1
@@ -39,6 +41,11 @@ def stop_all(record: Record, policy: Policy, now: float, grace: int, why: str) -
     """Stop every container, then the sandboxes. Empty when nothing runs."""
     kill = kill_all(record, policy, now, grace)
     return Plan(kill=kill, stop_sandboxes=ready_sandboxes(record), why=why)
+
+
+def stop_one(case: Case, seen: ContainerSeen, why: str) -> KillContainer:
+    """Stop one container of a pod that lives on."""
+    return kill_of(case.record, case.policy, case.now, seen, grace_s(case.record), why)
 
 
 def end_kill(record: Record, policy: Policy, now: float) -> Plan:

@@ -29,7 +29,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class ToldSpec:
-    """`pod` is the spec that this was made of, with or without recursive read-only mounts on this node.
+    """`pod` is the spec that this was made of; handlers: those that can make mounts read-only recursively.
 
     regular and ephemeral stand by name, inits as in the spec. readers: what the pod's readiness asks for, sidecars
     first. quiet: the state of a container of which nothing is known. gates: the condition types of its readiness gates.
@@ -37,7 +37,7 @@ class ToldSpec:
     """
 
     pod: Pod
-    recursive: bool
+    handlers: tuple[str, ...]
     regular: tuple[Frame, ...]
     inits: tuple[Frame, ...]
     ephemeral: tuple[Frame, ...]
@@ -50,13 +50,14 @@ class ToldSpec:
     may_restart_all: bool
 
 
-def told_spec(pod: Pod, recursive: bool) -> ToldSpec:
-    """All of it. recursive: whether the runtime can make a mount read-only with all mounts below it."""
+def told_spec(pod: Pod, handlers: tuple[str, ...]) -> ToldSpec:
+    """All of it. handlers: the runtime's that can make a mount read-only with all mounts below it."""
     spec, given = pod.body["spec"], (pod.body.get("status") or {}).get("conditions") or ()
+    recursive = (spec.get("runtimeClassName") or "") in handlers
     sidecars = (each for each in pod.init_containers if each.kind is ContainerKind.SIDECAR)
     return ToldSpec(
         pod=pod,
-        recursive=recursive,
+        handlers=handlers,
         regular=_frames(sorted(pod.containers, key=_name), recursive),
         inits=_frames(pod.init_containers, recursive),
         ephemeral=_frames(sorted(pod.ephemeral_containers, key=_name), recursive),

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from podherd.model.problem import Problem, duplicate, invalid, required, unsupported_value
+from podherd.model.validate.containers import PULL_POLICIES
 from podherd.model.validate.mounts import backstep_problems
 from podherd.model.validate.names import dns_label
 from podherd.model.validate.resources import amount_problems
 from podherd.model.validate.volume_files import downward_problems, projected_problems
 
-PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 HOST_PATH_TYPES = (
     "", "DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice",
 )  # fmt: skip
