@@ -163,9 +163,8 @@ class World:
 
     def write(self, path: str, manifest: Manifest | None) -> None:
         """A file is written; None: it is torn."""
-        for each in (manifest, self.files.get(path), self.was.get(path)):
-            if each is not None:
-                self.doubt(each.name)
+        if (old := self.files.get(path)) is not None:
+            self.doubt(old.name)
         self.files[path] = manifest
         if manifest is not None:
             self.was[path] = manifest
@@ -182,13 +181,14 @@ class World:
             self.timeline.after(self.dice.uniform(0.01, 0.3), lambda: self.sources.notice(path))
 
     def set_url(self, document: list[Manifest]) -> None:
-        for each in (*self.url, *document):
+        for each in self.url:
             self.doubt(each.name)
         self.url = document
 
     def set_api(self, body: dict[str, Any]) -> None:
         metadata = body["metadata"]
-        self.doubt(metadata["name"])
+        if metadata["uid"] in self.api:
+            self.doubt(metadata["name"])
         self.api[metadata["uid"]] = body
         if self.sources.up:
             self.sources.tell_api(metadata["uid"])

@@ -116,6 +116,7 @@ class PlegMachine:
         self._wake_at = None
         for lane in self._lanes.values():
             lane.seen, lane.wanted_after, lane.located_at, lane.retry_at = None, None, NEVER_AT, NEVER_AT
+            self._looks.drop(lane)
         self._unsure = dict(self._lanes)
         self._greeted = dict.fromkeys(self._greeted, now - HINT_SLACK_S)
 
@@ -129,6 +130,9 @@ class PlegMachine:
         if lane.looking_since is not None:
             return
         at, states = lane.listed(self._relists.done_at)
+        if at == NEVER_AT:
+            self._unsure[lane.uid] = lane  # the next relist tells what is there
+            return
         if lane.wanted_after is not None and at <= lane.wanted_after:
             self._unlisted[lane.uid] = lane
             return
