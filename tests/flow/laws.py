@@ -133,8 +133,8 @@ class Laws:
             return False
         known = self._restarts.get((proc.box.uid, proc.name), (None, 0))[0] is life and not self._world.is_rough
         body = next(each.body for each in pod.containers if each.name == proc.name)
-        late = self._world.timeline.now - before.ended_at > 2 * UNSEEN_S
-        return known and late and not runs_again(body, pod.restart_policy, before.exit_code)
+        shown_s = min(self._world.timeline.now, before.lost_at) - before.ended_at
+        return known and shown_s > 2 * UNSEEN_S and not runs_again(body, pod.restart_policy, before.exit_code)
 
     def _in_order(self, proc: "Proc", pod: Pod) -> None:
         box = proc.box
@@ -162,6 +162,8 @@ class Laws:
             and last_life is life
         )
         lost = before is not None and before.id not in self._world.runtime.procs
+        if key not in self._restarts and before is not None and proc.attempt > before.attempt + 1:
+            same = False  # an instance in between was made and never began, and the clock step forgave the end before
         if before is None or not same or lost or before.image != proc.image or restarts_all(pod):
             self._restarts[key] = life, 0
             return

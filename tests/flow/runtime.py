@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import inf
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -36,7 +37,10 @@ class Box:
 
 @dataclass(eq=False)
 class Proc:
-    """A container. since: the timeline when it began to run. always: it shall run for ever once all is well."""
+    """A container. since: the timeline when it began to run. always: it shall run for ever once all is well.
+
+    lost_at: when it was taken away behind the agent's back.
+    """
 
     id: str
     box: Box
@@ -57,6 +61,7 @@ class Proc:
     since: float = 0.0
     ended_at: float = 0.0
     by_itself: bool = False
+    lost_at: float = inf
 
 
 class Runtime:
@@ -237,9 +242,15 @@ class Runtime:
             raise CriError(proc_id, "NOT_FOUND", "no such container")
         return proc
 
+    def lose(self, proc: Proc) -> None:
+        """The container is gone, and what is known of its end."""
+        proc.lost_at = self.timeline.now
+        del self.procs[proc.id]
+
     def wipe(self) -> None:
         """Everything that it held is gone."""
         for proc in list(self.procs.values()):
             proc.ended.set()
             proc.state = "exited"
-        self.boxes, self.procs, self.images = {}, {}, set()
+            self.lose(proc)
+        self.boxes, self.images = {}, set()

@@ -180,7 +180,7 @@ def _lose(world: World, number: int) -> None:
     """A container is removed behind our back, dead or alive."""
     if (proc := world.any_proc(number, "exited", "running")) is not None:
         world.runtime.end(proc, 137)
-        del world.runtime.procs[proc.id]
+        world.runtime.lose(proc)
 
 
 def _clock(world: World, number: int) -> None:

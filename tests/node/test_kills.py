@@ -1,5 +1,7 @@
 """Random kills over real pods: whatever dies, the end state is right and no healthy pod's container is restarted.
 
+Shims are killed of every fourth pod only: those pods restart as often as that, and the others never.
+
 `KILLS` and `SEED` in the environment choose how many and which; `make soak` asks for 500.
 """
 
@@ -53,7 +55,7 @@ class Node:
         self._agent = agent
         self._runtime = runtime
         self._dice = dice
-        self.hurt: set[str] = set()
+        self.hurt: Counter[str] = Counter()
         self.done: Counter[str] = Counter()
 
     def mains(self) -> dict[str, tuple[str, int]]:
@@ -107,13 +109,13 @@ class Node:
 
     async def _shim(self) -> None:
         """Kill the shim of one pod: its containers die with it, and are started anew."""
-        running = self.mains()
+        running = {name: main for name, main in self.mains().items() if int(name.removeprefix("pod-")) % 4 == 0}
         if not running:
             return
         name = self._dice.choice(sorted(running))
         shim = _parent(running[name][1])
         if shim and b"containerd-shim" in _command(shim):
-            self.hurt.add(name)
+            self.hurt[name] += 1
             kill(shim)
 
 
@@ -147,12 +149,12 @@ async def test_no_kill_restarts_a_healthy_pods_container(
     await until(lambda: set(node.mains()) == every, SETTLE_S)
     await until(lambda: agent.states() == dict.fromkeys(every, "Running"), SETTLE_S)
     after = node.mains()
-    healthy = every - node.hurt
+    healthy = every - set(node.hurt)
     assert {name: after[name] for name in healthy} == {name: before[name] for name in healthy}
     kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(node.done.items()))
     figure(f"{KILLS} kills ({kinds}) over {PODS} pods in {took_s:.0f} s: {len(healthy)} healthy pods untouched")
     rows = {row["name"].removesuffix("-test"): row for row in agent.get("/v1/pods")["items"]}
-    assert all(_restarts(rows[name]) == 0 for name in healthy)
+    assert all(_restarts(rows[name]) <= node.hurt[name] for name in every)
     for path in agent.manifests.iterdir():
         path.unlink()
     await until(lambda: not runtime.ctr("containers", "ls", "-q").split(), SETTLE_S)

@@ -307,6 +307,36 @@ def test_a_clock_set_back_leads_to_new_views_of_everything(started: Any) -> None
     assert started.last("a").at <= started.now
 
 
+def test_a_view_from_before_a_small_step_of_the_clock_answers_no_demand(started: Any) -> None:
+    started.pods["a"] = dict(RUNNING)
+    started.run(3.0)
+    told = len(started.tells("a"))
+    started.now -= 0.7
+    started._alarm = started.now
+    started.hear(demand("a", started.now - 0.01))
+    assert len(started.tells("a")) == told
+    started.run(2.0)
+    assert len(started.tells("a")) > told
+    assert started.last("a").at <= started.now
+
+
+def test_a_look_that_failed_before_the_clock_was_set_back_is_made_again_after_the_next_list(started: Any) -> None:
+    """A view of no list would have no time, and count as older than what its shard knows."""
+    started.pods["a"] = dict(RUNNING)
+    started.look_s = lambda _uid: 20.0
+    while not started.tells("a") or started.flying["a"]:
+        started.run(0.1)
+    assert started.last("a").stale
+    started.now -= 300.0
+    started._alarm, started.look_s, started.list_fails = started.now, lambda _uid: 0.0, "away"
+    started._due = [(at - 300.0, *rest) for at, *rest in started._due]
+    started.run(5.0)
+    started.list_fails = ""
+    started.run(5.0)
+    assert not started.last("a").stale
+    assert all(view.stale or view.at > 0 for view in started.tells("a"))
+
+
 def test_an_inspection_begun_before_the_clock_was_set_back_is_not_told_but_made_anew(started: Any) -> None:
     started.pods["a"] = dict(RUNNING)
     started.look_s = lambda _uid: 5.0

@@ -251,7 +251,7 @@ def test_editions_wait_in_the_order_of_their_arrival() -> None:
     shard = running()
     shard.handle(T0 + 9, wanted(uid="u2"), wanted(uid="u3"))
     sync = sync_of(shard.handle(T0 + 9.5, GONE))
-    out = shard.handle(T0 + 10, synced(sync, T0 + 10), stopped(T0 + 11))  # type: ignore[arg-type]
+    out = shard.handle(T0 + 11, synced(sync, T0 + 10), stopped(T0 + 11))  # type: ignore[arg-type]
     assert [each.uid for each in syncs(out)] == ["u1", "u2"]
 
 
@@ -290,7 +290,7 @@ def test_a_drain_stops_also_a_pod_whose_body_cannot_be_read() -> None:
     out = shard.handle(T0 + 2, Drain())
     assert [kill.name for kill in sync_of(out).plan.kill] == ["main"]
     assert AllStopped() not in out
-    out = shard.handle(T0 + 3, synced(sync_of(out), T0 + 3), observed(T0 + 3.5, [sandbox(ready=False)], [exited()]))
+    out = shard.handle(T0 + 4, synced(sync_of(out), T0 + 3), observed(T0 + 3.5, [sandbox(ready=False)], [exited()]))
     assert AllStopped() in out
 
 

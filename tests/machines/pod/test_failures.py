@@ -54,7 +54,7 @@ def test_the_pull_back_off_doubles_and_an_absent_image_is_looked_for_in_between(
     while len(pulls) < 7:
         if sync.plan.start[0].pull_allowed:
             pulls.append(now)
-            out = shard.handle(now, synced(sync, now, PULL_FAILED), observed(now + 0.001, [sandbox()]))
+            out = shard.handle(now, synced(sync, now - 0.001, PULL_FAILED), observed(now, [sandbox()]))
         else:
             looks += 1
             out = shard.handle(now, synced(sync, now, IN_BACK_OFF, did=False))
@@ -81,7 +81,7 @@ def test_containers_that_share_an_image_raise_its_back_off_once() -> None:
     sync = sync_of(shard.handle(T0 + 1, wanted(containers=("a", "b"))))
     failed = [StartFailed(name, "ErrImagePull", "no", image_pull=True) for name in ("a", "b")]
     back = [StartFailed(name, "ImagePullBackOff", "no") for name in ("a", "b")]
-    second = sync_of(shard.handle(T0 + 2, synced(sync, T0 + 2, *failed), observed(T0 + 2.1, [sandbox()])))
+    second = sync_of(shard.handle(T0 + 2, synced(sync, T0 + 1.9, *failed), observed(T0 + 2, [sandbox()])))
     out = shard.handle(T0 + 3, synced(second, T0 + 3, *back, did=False))
     assert out[-1] == WakeAt("u1", T0 + 12)
 
@@ -89,7 +89,7 @@ def test_containers_that_share_an_image_raise_its_back_off_once() -> None:
 def test_an_image_of_a_volume_has_a_back_off_of_its_own() -> None:
     shard, sync = begun()
     failed = StartFailed("main", "ErrImagePull", "no route", image_pull=True, image="reg.test/data:1")
-    out = shard.handle(T0 + 2, synced(sync, T0 + 2, failed), observed(T0 + 3, [sandbox()]))
+    out = shard.handle(T0 + 2, synced(sync, T0 + 1.9, failed), observed(T0 + 2, [sandbox()]))
     second = sync_of(out)
     assert second.plan.start == (StartContainer("main", 0, held=(("reg.test/data:1", "no route"),)),)
     held = StartFailed("main", "ImagePullBackOff", "Back-off pulling", image="reg.test/data:1")
@@ -135,8 +135,8 @@ def test_a_failed_sandbox_does_not_count_as_a_restart_in_the_crash_back_off() ->
     shard.handle(T0 + 1, observed(T0 + 1, [sandbox(ready=False)], [exited("c0", T0)]))
     sync, now = sync_of(shard.handle(T0 + 2, wanted())), T0 + 2
     for _ in range(5):
-        shard.handle(now, synced(sync, now, SandboxFailed("no")))
-        shard.handle(now, observed(now + 0.001, [sandbox(ready=False)], [exited("c0", T0)]))
+        shard.handle(now, synced(sync, now - 0.001, SandboxFailed("no")))
+        shard.handle(now, observed(now, [sandbox(ready=False)], [exited("c0", T0)]))
         now += 15
         sync = sync_of(shard.handle(now, Woke("u1")))
         assert [each.name for each in sync.plan.start] == ["main"]

@@ -122,6 +122,15 @@ def test_an_app_that_crashed_proves_it_too() -> None:
     assert names(plan) == ["serve"]
 
 
+def test_an_app_that_crashed_proves_it_while_its_next_instance_is_only_made() -> None:
+    """The init record is lost, and the agent died between the create and the start of the app's next attempt."""
+    made = container("main1", "main", state="created", attempt=1)
+    of = pod(init=["fetch"])
+    assert names(sync_of(seen_so(of, [made, done("main", 1)])).plan) == ["main"]
+    old = done("main", 1, sandbox_id="old")
+    assert names(sync_of(seen_so(of, [made, old], [sandbox(attempt=1), sandbox("old", ready=False)])).plan) == ["fetch"]
+
+
 def test_an_app_that_ran_in_another_sandbox_proves_nothing() -> None:
     boxes = [sandbox("s1", 1), sandbox(ready=False)]
     plan = sync_of(seen_so(pod(["serve"], ["fetch"]), [done("serve", 1)], boxes)).plan

@@ -244,3 +244,39 @@ def test_a_view_that_was_on_its_way_while_the_clock_was_set_back_outlives_no_lat
     shard.handle(T0 - 8, observed(T0 + 3, [sandbox()], [container()]))
     out = shard.handle(T0 - 6, observed(T0 - 7, [sandbox()], [exited()]))
     assert status_of(out)["containerStatuses"][0]["state"].keys() == {"terminated"}
+
+
+def test_a_view_dated_a_little_ahead_of_the_clock_leads_to_another_look_and_to_no_plan() -> None:
+    """It is from before the clock was set back, maybe older than the last deed."""
+    shard = machine()
+    sync = sync_of(shard.handle(T0 + 11, wanted()))
+    shard.handle(T0 + 9, synced(sync, T0 + 9, Started("main", "c0", 0)))
+    out = shard.handle(T0 + 9.1, observed(T0 + 9.8, [sandbox()]))
+    assert out == [LookAgain(Reinspect("u1", "default", "web", T0 + 9.1)), WakeAt("u1", T0 + 19.1)]
+    out = shard.handle(T0 + 9.3, observed(T0 + 9.2, [sandbox()], [container()]))
+    assert syncs(out) == []
+    assert status_of(out)["phase"] == "Running"
+
+
+def test_a_roster_dated_a_little_ahead_of_the_clock_makes_no_second_sandbox() -> None:
+    shard = machine()
+    sync = sync_of(shard.handle(T0 + 11, wanted()))
+    shard.handle(T0 + 9, synced(sync, T0 + 9, Started("main", "c0", 0)))
+    out = shard.handle(T0 + 9.1, ObservedRoster((), T0 + 9.8))
+    assert out == [LookAgain(Reinspect("u1", "default", "web", T0 + 9.1)), WakeAt("u1", T0 + 19.1)]
+
+
+def test_a_first_roster_from_before_the_clock_was_set_back_lets_the_shard_begin() -> None:
+    shard = ShardMachine(POLICY)
+    out = shard.handle(T0 - 600, READY, Roster((), True), wanted(), ObservedRoster((), T0))
+    assert out[0] == LookAgain(Reinspect("u1", "default", "web", T0 - 600))
+    assert len(syncs(shard.handle(T0 - 599, observed(T0 - 599.5)))) == 1
+
+
+def test_a_deed_that_ended_before_the_clock_was_set_back_blinds_nobody() -> None:
+    shard = machine()
+    sync = sync_of(shard.handle(T0 + 11, wanted()))
+    out = shard.handle(T0 - 600, synced(sync, T0 + 12, Started("main", "c0", 0)))
+    assert LookAgain(Reinspect("u1", "default", "web", T0 - 600)) in out
+    out = shard.handle(T0 - 598, observed(T0 - 599, [sandbox()], [container()]))
+    assert status_of(out)["phase"] == "Running"

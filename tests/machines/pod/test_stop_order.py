@@ -209,7 +209,7 @@ def test_a_static_pod_that_is_only_known_by_its_directories_is_stopped_with_its_
 
 def test_directories_of_a_pod_that_vanished_before_they_were_found_go_too() -> None:
     shard = machine(complete=False)
-    shard.handle(T0 + 1, observed(T0 + 1, S0, uid="u9", name="old"), observed(T0 + 2, uid="u9", name="old"))
+    shard.handle(T0 + 2, observed(T0 + 1, S0, uid="u9", name="old"), observed(T0 + 2, uid="u9", name="old"))
     shard.handle(T0 + 3, LeftBehind("u9", "default", "old"))
     sync = sync_of(shard.handle(T0 + 4, Roster((), True)))
     assert (sync.uid, sync.plan) == ("u9", Plan(clean_up=True))

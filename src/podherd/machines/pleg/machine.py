@@ -20,8 +20,6 @@ from podherd.wire.node import PlegHealth
 from podherd.wire.observed import Observed, Reinspect
 
 SLOW = "the runtime has not answered yet"
-CLOCK_STEP_S = 1.0
-"""A clock that goes back by less is waited for."""
 HINT_SLACK_S = 1e-6
 """A hint is of something past: a list that begins at the very time of the hint shows it."""
 OVER = ("exited", "notready")
@@ -54,7 +52,7 @@ class PlegMachine:
     def handle(self, now: float, *events: heard.Event) -> list[Instruction]:
         """Take events in order; what is to be done, in order."""
         self._out = []
-        if now < self._heard_at - CLOCK_STEP_S:
+        if now < self._heard_at:
             self._clock_set_back(now)
         self._heard_at = now
         for event in events:
@@ -183,7 +181,7 @@ class PlegMachine:
         lane = self._looks.end(observed.uid)
         if lane is None:
             return
-        if observed.at > now + CLOCK_STEP_S:
+        if observed.at > now:
             self._unsure[lane.uid] = lane  # begun before the clock was set back: nobody knows how old it is
             return
         self._tell(lane, observed)

@@ -29,9 +29,6 @@ from podherd.wire.desired import Gone, Roster
 from podherd.wire.node import RuntimeState
 from podherd.wire.observed import Observed, ObservedRoster
 
-CLOCK_STEP_S = 1.0
-"""A clock that is set back by less is waited for."""
-
 
 class Hear:
     """One method per event; each marks the pods that are to be decided about."""
@@ -105,8 +102,6 @@ class Hear:
 
     def observed(self, event: Observed) -> list[Instruction]:
         """What the runtime holds of one pod."""
-        if self._is_of_another_time(event.at):
-            return []
         record = self._herd.records.get(event.uid)
         if event.uid in self._herd.unseen:
             self._herd.unseen.remove(event.uid)
@@ -116,6 +111,9 @@ class Hear:
             if self._herd.is_buried(event) or not (event.sandboxes or event.containers or event.stale):
                 return []
             record = self._herd.open(event.uid, event.namespace, event.name, None)
+        if event.at > self._herd.now:
+            self._doubt(record)
+            return []
         was_stale = record.stale
         if not record.see(event):
             return []
@@ -128,27 +126,30 @@ class Hear:
 
     def observed_roster(self, event: ObservedRoster) -> list[Instruction]:
         """What is not listed was absent from the runtime. The first one lets the shard begin."""
-        if self._is_of_another_time(event.at):
-            return []
         listed = set(event.uids)
         knew = self._herd.knows_runtime()
         out: list[Instruction] = []
         for record in self._herd.records.values():
-            if record.uid not in listed and (record.known_at is None or record.known_at < event.at):
+            if record.uid in listed:
+                continue
+            if event.at > self._herd.now:
+                self._doubt(record)
+            elif record.known_at is None or record.known_at < event.at:
                 nothing = Observed(record.uid, record.namespace, record.name, event.at, (), ())
                 out += self._faults.guard(nothing, record.see, nothing)
                 self._herd.touched[record.uid] = None
         known = {record.uid for record in self._herd.records.values() if not record.found_alone}
         buried = {uid for uid, at in self._herd.buried.items() if at >= event.at}
         self._herd.unseen = listed - known - buried
-        self._herd.roster_at, self._herd.heard_at = event.at, self._herd.now
+        self._herd.roster_at, self._herd.heard_at = min(event.at, self._herd.now), self._herd.now
         if not knew:
             self._herd.touch_all()
         return out
 
-    def _is_of_another_time(self, at: float) -> bool:
-        """On its way while the clock was set back, so nobody knows how old it is; the PLEG looks anew."""
-        return at > self._herd.now + CLOCK_STEP_S
+    def _doubt(self, record: Record) -> None:
+        """News dated later than now is from before the clock was set back, maybe older than the last deed."""
+        record.doubt(self._herd.now)
+        self._herd.touched[record.uid] = None
 
     def runtime_state(self, event: RuntimeState) -> list[Instruction]:
         """The runtime or its network came or went."""
@@ -192,8 +193,10 @@ class Hear:
             return []
         done, record.running, record.cancel = record.running, None, False
         record.synced_at = self._herd.now
+        # An end later than now was noted before the clock was set back.
+        ended_at = min(event.ended_at, self._herd.now)
         if event.did:
-            record.deed_at, record.looked_at = event.ended_at, None
+            record.deed_at, record.looked_at = ended_at, None
         for result in event.results:
             self._take(record, result)
             if isinstance(result, Started | StartFailed) and (crash := done.crashes.get(result.name)) is not None:
@@ -201,7 +204,7 @@ class Hear:
         self._raise_pulls(record, event)
         clean = not event.cancelled and not any(isinstance(r, SandboxFailed | StepFailed) for r in event.results)
         record.last_plan = done.plan if clean else None
-        record.cleaned_at = event.ended_at if clean and done.plan.clean_up else None
+        record.cleaned_at = ended_at if clean and done.plan.clean_up else None
         self._herd.touched[record.uid] = None
         return []
 

@@ -10,11 +10,12 @@ OOM_KILLED = "OOMKilled"
 def initialised(record: Record, pod: Pod) -> bool:
     """Whether the init containers have done their part in the newest sandbox; they never run in it again.
 
-    An app container that was started there proves it, also when no record of the init containers is left.
+    An app container that was started there proves it, also when no record of the init containers is left, and when a
+    later instance of it is made and has not begun.
     """
     if not pod.init_containers:
         return True
-    if any(_began(here(record, container)) for container in pod.containers):
+    if any(_began_here(record, container) for container in pod.containers):
         return True
     return init_done(record, pod.init_containers[-1])
 
@@ -49,5 +50,11 @@ def here(record: Record, container: Container) -> ContainerSeen | None:
     return seen
 
 
-def _began(seen: ContainerSeen | None) -> bool:
-    return seen is not None and seen.state != CREATED
+def _began_here(record: Record, container: Container) -> bool:
+    """Whether some instance ran in the newest sandbox: the newest, which may be remembered, or one still held."""
+    if (seen := here(record, container)) is not None and seen.state != CREATED:
+        return True
+    home = record.sandboxes[0].id if record.sandboxes else None
+    return any(
+        each.name == container.name and each.sandbox_id == home and each.state != CREATED for each in record.containers
+    )

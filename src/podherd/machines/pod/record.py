@@ -233,6 +233,12 @@ class Record:
                 self.restarted[name] = _lost(last, self.known_at or 0.0)
         self.restarting_all = not names.isdisjoint(held)
 
+    def doubt(self, now: float) -> None:
+        """Something may have changed: what is known counts again once a view is newer than this moment."""
+        self.looked_at = None
+        if self.known_at is not None:
+            self.deed_at = now
+
     def set_clock_back(self, now: float) -> None:
         """Take any next view as newer: else views would count as late for as long as the clock was set back.
 
