@@ -1,12 +1,16 @@
 """What holds for every test."""
 
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 
 from podherd.actors.shell import Shell
+
+# A shell starts what runs in the background with SIGINT ignored, and children would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No deadline: how long an example takes says how busy the machine is.
 settings.register_profile("default", deadline=None)

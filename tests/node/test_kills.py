@@ -61,6 +61,7 @@ class Node:
     def mains(self) -> dict[str, tuple[str, int]]:
         """Container id and process of each pod's main container that runs."""
         found = {}
+        assert self._runtime.pid, f"containerd ended by itself: {self._runtime.log.read_text()[-3000:]}"
         for line in self._runtime.ctr("tasks", "ls").splitlines()[1:]:
             container, pid, state = line.split()
             if state == "RUNNING" and (match := NAME.search(_command(int(pid)))):
