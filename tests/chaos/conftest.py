@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.kit.processes import command_line
 
 from podherd.actors.ray_settings import MARKER
 from podherd.agent import procs
@@ -41,14 +42,6 @@ FAMILY = 4
 def say(line: str) -> None:
     """A figure for people (`pytest -s`), never judged."""
     sys.stdout.write(f"{line}\n")
-
-
-def _command_line(pid: int) -> bytes:
-    """Empty for one that is gone or a zombie."""
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
 
 
 class Agent:
@@ -93,7 +86,7 @@ class Agent:
     def children(self) -> set[int]:
         """Every living process that an actor, alive or dead, has started."""
         ending = f"0.{self._tag}\0".encode()
-        return {pid for pid in procs.all_pids() if _command_line(pid).endswith(ending)}
+        return {pid for pid in procs.all_pids() if command_line(pid).endswith(ending)}
 
     def wait(self, what: str, done: Callable[[], Any], seconds: float = 60.0) -> float:
         """Wait for a condition; how long it took."""

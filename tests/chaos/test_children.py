@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.kit.processes import parent_of
 
 from podherd.agent import procs
 from podherd.hollow.control import Control
@@ -79,7 +80,7 @@ def test_nothing_is_left_when_the_parent_is_killed(start: Start, say: Say, famil
 def test_nothing_of_a_life_is_left_when_its_driver_is_killed(start: Start, say: Say) -> None:
     agent = start(children=True)
     old = agent.children()
-    kill(_parent_of(agent.pids()["raylet"]))
+    kill(parent_of(agent.pids()["raylet"]))
     seconds = agent.wait("the orphans' end", lambda: not old & agent.children(), GONE_WITHIN_S)
     say(f"driver killed: all it left gone after {seconds:.2f} s")
     agent.wait("all of it anew", agent.complete)
@@ -89,12 +90,7 @@ def test_nothing_of_a_life_is_left_when_its_driver_is_killed(start: Start, say: 
 def test_a_killed_guard_ends_a_life_and_another_begins(start: Start) -> None:
     agent = start()
     old = agent.pids()
-    kill(_parent_of(_parent_of(old["raylet"])))
+    kill(parent_of(parent_of(old["raylet"])))
     agent.wait("the old life's end", lambda: all(map(procs.is_dead, old.values())), GONE_WITHIN_S)
     agent.wait("another life", lambda: agent.complete() and not set(old.values()) & set(agent.pids().values()))
     assert agent.process.poll() is None
-
-
-def _parent_of(pid: int) -> int:
-    with open(f"/proc/{pid}/stat") as stat:
-        return int(stat.read().rpartition(")")[2].split()[1])

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.kit.processes import command_line, parent_of
 
 from podherd.agent import procs
 
@@ -50,7 +51,7 @@ def test_ray_is_built_again_after_the_death_of_raylet_gcs_and_driver(start: Star
     before = agent.containers()
     for name in ("raylet", "gcs_server", "driver"):
         old = agent.pids()
-        kill(old[name] if name != "driver" else _parent_of(old["raylet"]))
+        kill(old[name] if name != "driver" else parent_of(old["raylet"]))
         agent.wait("the old processes' end", lambda old=old: all(procs.is_dead(pid) for pid in old.values()), 15)
         seconds = agent.serves(f"after-{name.replace('_', '-')}", 90)
         say(f"{name} killed: the next pod runs after {seconds:.2f} s")
@@ -58,11 +59,6 @@ def test_ray_is_built_again_after_the_death_of_raylet_gcs_and_driver(start: Star
         agent.wait("all actors", agent.complete)
     assert {name: agent.containers()[name] for name in before} == before
     assert agent.process.poll() is None
-
-
-def _parent_of(pid: int) -> int:
-    with open(f"/proc/{pid}/stat") as stat:
-        return int(stat.read().rpartition(")")[2].split()[1])
 
 
 @pytest.mark.timeout(300)
@@ -108,8 +104,7 @@ def test_a_dead_hollow_runtime_is_started_again(start: Start) -> None:
 
 
 def _runs_hollow(pid: int) -> bool:
-    with open(f"/proc/{pid}/cmdline") as line:
-        return "podherd.hollow" in line.read().split("\0")
+    return b"podherd.hollow" in command_line(pid).split(b"\0")
 
 
 def _restarted(agent: Any, name: str) -> bool:

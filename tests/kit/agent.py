@@ -12,6 +12,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.kit.processes import command_line, parent_of
+
+from podherd.agent import procs
 from podherd.agent.admin import UnixConnection
 from podherd.agent.provision import BUSYBOX
 from podherd.agent.table import status_word
@@ -86,8 +89,8 @@ class Agent:
 
     def driver_pid(self) -> int:
         """The process that holds Ray's driver: it runs podherd.agent.driver, below the guard, below the parent."""
-        below = (pid for guard in _children(self.pid) for pid in _children(guard))
-        return next(pid for pid in below if b"podherd.agent.driver" in _command(pid))
+        drivers = (pid for pid in procs.tree([self.pid]) if b"podherd.agent.driver" in command_line(pid))
+        return next(pid for pid in drivers if parent_of(parent_of(pid)) == self.pid)
 
     def put(self, name: str, manifest: str) -> None:
         """Write a manifest as an editor does: whole, by rename."""
@@ -132,26 +135,9 @@ spec:
 """
 
 
-def _children(pid: int) -> list[int]:
-    try:
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:
-        return []
-
-
-def _command(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
-
-
 def alive(pid: int) -> bool:
     """Whether the process runs (a zombie does not)."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
+    return not procs.is_dead(pid)
 
 
 def kill(pid: int) -> None:

@@ -10,11 +10,11 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from random import Random
 
 import pytest
 from tests.kit.agent import Agent, alive, kill
+from tests.kit.processes import command_line, parent_of
 from tests.kit.table import SLEEP
 from tests.kit.waiting import until
 
@@ -64,7 +64,7 @@ class Node:
         assert self._runtime.pid, f"containerd ended by itself: {self._runtime.log.read_text()[-3000:]}"
         for line in self._runtime.ctr("tasks", "ls").splitlines()[1:]:
             container, pid, state = line.split()
-            if state == "RUNNING" and (match := NAME.search(_command(int(pid)))):
+            if state == "RUNNING" and (match := NAME.search(command_line(int(pid)))):
                 found[match[1].decode()] = (container, int(pid))
         return found
 
@@ -114,24 +114,13 @@ class Node:
         if not running:
             return
         name = self._dice.choice(sorted(running))
-        shim = _parent(running[name][1])
-        if shim and b"containerd-shim" in _command(shim):
+        try:
+            shim = parent_of(running[name][1])
+        except OSError:
+            return  # it has ended meanwhile
+        if b"containerd-shim" in command_line(shim):
             self.hurt[name] += 1
             kill(shim)
-
-
-def _command(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
-
-
-def _parent(pid: int) -> int:
-    try:
-        return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
-    except OSError:
-        return 0
 
 
 @pytest.mark.timeout(600 + 15 * KILLS)

@@ -3,10 +3,10 @@
 import re
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from tests.kit.agent import Agent, alive, kill, looping
+from tests.kit.processes import command_line
 from tests.kit.waiting import until
 
 from podherd.agent.provision import Containerd
@@ -28,16 +28,9 @@ class Running:
         found = {}
         for line in self._runtime.ctr("tasks", "ls").splitlines()[1:]:
             _id, pid, state = line.split()
-            if state == "RUNNING" and (match := LOOPING.search(_command(pid))):
+            if state == "RUNNING" and (match := LOOPING.search(command_line(int(pid)))):
                 found[match[1].decode()] = int(pid)
         return found
-
-
-def _command(pid: str) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
 
 
 @pytest.fixture

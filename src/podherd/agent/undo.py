@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from podherd.agent import lock
-from podherd.agent.provision import Containerd, leavings
+from podherd.agent.provision import Containerd
 from podherd.agent.provision.cleaning import MOUNTS, mounts_under
 from podherd.agent.screen import say_plainly
 from podherd.errors import PodherdError
@@ -21,8 +21,6 @@ AGENT_WITHIN_S = 320.0
 
 def undo(root_dir: Path, say: Callable[[str], None]) -> None:
     """Stop the agent of this root, then the pods and the daemon of its own containerd, and remove that containerd.
-
-    What those pods left outside the root goes as well: logs, links to them, cgroups.
 
     A runtime of the host's is left alone, and so are its containers. Raises PodherdError when the agent does not end.
     """
@@ -61,9 +59,7 @@ def _remove_runtime(root_dir: Path, say: Callable[[str], None]) -> None:
         say("no runtime of podherd's own is there; containers of the host's runtime run on")
         return
     say("stopping its containers and its containerd")
-    uids = leavings.pods_of(root_dir, runtime.endpoint)
     runtime.stop()
-    leavings.remove(uids)
     for point in reversed(mounts_under(root_dir.resolve(), MOUNTS.read_text())):
         subprocess.run(["umount", "--lazy", point], capture_output=True, check=False)
     shutil.rmtree(runtime.home)

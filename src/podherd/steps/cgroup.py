@@ -38,7 +38,7 @@ def remove(context: Context, mount: str = MOUNT) -> None:
     for qos in (qos_class(pod.body),) if pod is not None else QOS_CLASSES:
         path = pod_cgroup(context.sync.uid, qos, context.tools.cgroup_driver, context.settings.cgroup_root)
         for hierarchy in hierarchies(mount):
-            _remove_tree(hierarchy + path)
+            remove_tree(hierarchy + path)
 
 
 @cache
@@ -50,13 +50,14 @@ def hierarchies(mount: str) -> tuple[str, ...]:
         return tuple(sorted(entry.path for entry in entries if entry.is_dir(follow_symlinks=False)))
 
 
-def _remove_tree(path: str) -> None:
+def remove_tree(path: str) -> None:
+    """Remove a cgroup and those below it; one that is not there is fine. Raises OSError while a process is in one."""
     try:
         os.rmdir(path)
     except FileNotFoundError:
         return
     except OSError as error:
-        if error.errno != errno.EBUSY:
+        if error.errno not in (errno.EBUSY, errno.ENOTEMPTY):
             raise
         _remove_children(path)
         os.rmdir(path)

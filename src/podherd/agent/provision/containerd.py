@@ -108,12 +108,19 @@ class Containerd:
         self.start()
 
     def stop(self) -> None:
-        """End everything: pods, daemon, shims, mounts, bridge. The images and data stay on disk. Idempotent."""
+        """End everything: pods, daemon, shims, mounts, bridge, and what its pods left on the host. Idempotent.
+
+        The images and data stay on disk.
+        """
+        from podherd.agent.provision import leavings  # brings the steps, which whoever only starts it has no use for
+
+        uids = leavings.pods_of(self.home.parent, self.endpoint)
         if self.pid is not None and listens(self.socket):
             subprocess.run([*config.ASK, "empty", self.endpoint], capture_output=True, check=False)
         self.halt()
         clean(self.home, self.socket, self.network.bridge if self.exists else "")
         self._pid_file.unlink(missing_ok=True)
+        leavings.remove(uids)
 
     def ctr(self, *args: str) -> str:
         """What `ctr` prints for this containerd's Kubernetes namespace. Raises ProvisionError when it fails."""

@@ -18,7 +18,7 @@ from podherd.agent.provision import detached
 from podherd.agent.provision.sockets import listens
 from podherd.cgroups.paths import SYSTEMD, pod_cgroup
 from podherd.errors import PodherdError
-from podherd.steps.cgroup import MOUNT, QOS_CLASSES, hierarchies
+from podherd.steps.cgroup import MOUNT, QOS_CLASSES, hierarchies, remove_tree
 from podherd.steps.logs import links_dir
 
 ANSWER_S = 10.0
@@ -91,21 +91,19 @@ def _without_cgroups(uid: str, mount: str, within_s: float) -> bool:
         return False
     until = time.monotonic() + within_s
     paths = [hierarchy + name for hierarchy in hierarchies(mount) for name in names]
-    while paths := [path for path in paths if not _removed(path)]:
+    while paths := [path for path in paths if not _is_removed(path)]:
         if time.monotonic() > until:
             return False
         time.sleep(detached.POLL_S)
     return True
 
 
-def _removed(path: str) -> bool:
-    for above, children, _ in os.walk(path, topdown=False):
-        for child in children:
-            with suppress(OSError):
-                os.rmdir(f"{above}/{child}")
-    with suppress(OSError):
-        os.rmdir(path)
-    return not os.path.exists(path)
+def _is_removed(path: str) -> bool:
+    try:
+        remove_tree(path)
+    except OSError:
+        return False
+    return True
 
 
 def main(words: list[str]) -> int:
