@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
 from podherd.agent.provision import Containerd
 from podherd.agent.provision.packages import install, missing
 
@@ -48,10 +46,3 @@ def sweep() -> None:
         if owner.isdigit() and not Path(f"/proc/{owner}").exists():
             for root in place.iterdir():
                 remove(root)
-
-
-@pytest.fixture(scope="session")
-def containerd() -> Iterator[Containerd]:
-    """One real containerd for the whole session."""
-    with own_containerd() as runtime:
-        yield runtime

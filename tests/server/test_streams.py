@@ -229,13 +229,19 @@ async def test_a_runtime_that_is_away_is_named(door: Door, hollow: Hollow) -> No
         hollow.start()
 
 
-async def test_a_runtime_that_dies_under_a_command_is_told(door: Door, hollow: Hollow) -> None:
+async def answering_cat(door: Door) -> asyncio.subprocess.Process:
+    """`podherd exec -i web -- cat`, which has answered once."""
     await door.pod()
     process = await door.begin("exec", "-i", "web", "--", "cat", stdin=asyncio.subprocess.PIPE)
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write(b"there\n")
     assert await process.stdout.readline() == b"there\n"
+    return process
+
+
+async def test_a_runtime_that_dies_under_a_command_is_told(door: Door, hollow: Hollow) -> None:
+    process = await answering_cat(door)
     hollow.kill9()
     try:
         async with asyncio.timeout(BOUND_S):
@@ -246,12 +252,7 @@ async def test_a_runtime_that_dies_under_a_command_is_told(door: Door, hollow: H
 
 
 async def test_ctrl_c_ends_podherd_and_the_streams_with_it(door: Door) -> None:
-    await door.pod()
-    process = await door.begin("exec", "-i", "web", "--", "cat", stdin=asyncio.subprocess.PIPE)
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.write(b"there\n")
-    assert await process.stdout.readline() == b"there\n"
+    process = await answering_cat(door)
     process.send_signal(signal.SIGINT)
     async with asyncio.timeout(BOUND_S):
         assert await process.wait() == 130

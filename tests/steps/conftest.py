@@ -1,7 +1,7 @@
 """A scripted CRI, a pod, and contexts on a temporary root for the steps."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,13 +9,17 @@ from typing import Any
 
 import pytest
 from cri_api.v1 import api_pb2 as pb
+from tests.kit.containerd import own_containerd
+from tests.kit.volumes import unmounted_after
 
+from podherd.cri.client import Cri
 from podherd.cri.convert import Host
 from podherd.errors import CriError
 from podherd.machines.pod.instructions import Plan, Sync
 from podherd.model.parse import pod_of
 from podherd.model.pod import Pod
 from podherd.model.settings import Settings
+from podherd.steps.cgroup import MOUNT, hierarchies, remove_tree
 from podherd.steps.context import Context, Tools
 from podherd.steps.pull_limits import Rate
 from podherd.steps.pulls import Pulls
@@ -198,3 +202,22 @@ def container(**fields: Any) -> dict[str, Any]:
 @pytest.fixture(name="make_pod")
 def _make_pod() -> Any:
     return make_pod
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[str]:
+    """A real containerd; its pods' cgroups stand below a root of their own."""
+    with own_containerd("steps") as runtime:
+        yield runtime.endpoint
+    for hierarchy in hierarchies(MOUNT):
+        remove_tree(f"{hierarchy}/podherd-test-none")
+
+
+@pytest.fixture
+async def real(bench: Any, endpoint: str, tmp_path: Path) -> AsyncIterator[Any]:
+    """The bench on that containerd; whatever its pods mounted is gone afterwards."""
+    cri = bench.tools.cri = bench.cri = Cri(endpoint)
+    bench.tools.pulls = Pulls(cri, 1, Rate(0, 1, bench.tools.clock), bench.tools.clock)
+    with unmounted_after(tmp_path):
+        yield bench
+    await cri.close()

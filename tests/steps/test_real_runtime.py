@@ -1,21 +1,16 @@
 """Plans performed on a real containerd: what a container finds inside, and that nothing is left behind."""
 
 import os
-from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 from cri_api.v1 import api_pb2 as pb
-from tests.kit.containerd import own_containerd
+from tests.kit.volumes import mounts_below
 
 from podherd.agent.provision import BUSYBOX
-from podherd.cri.client import Cri
 from podherd.machines.pod.events import Started
 from podherd.machines.pod.instructions import KillContainer, Plan, StartContainer
 from podherd.steps.cgroup import MOUNT, hierarchies
-from podherd.steps.pull_limits import Rate
-from podherd.steps.pulls import Pulls
 from podherd.steps.runner import perform
 
 SCRIPT = """
@@ -28,23 +23,6 @@ exec sleep 3600
 """
 
 
-@pytest.fixture(scope="module")
-def endpoint() -> Iterator[str]:
-    with own_containerd("steps") as runtime:
-        yield runtime.endpoint
-    for hierarchy in hierarchies(MOUNT):
-        for path, _, _ in os.walk(f"{hierarchy}/podherd-test-none", topdown=False):
-            os.rmdir(path)
-
-
-@pytest.fixture
-async def real(bench: Any, endpoint: str) -> AsyncIterator[Any]:
-    cri = bench.tools.cri = bench.cri = Cri(endpoint)
-    bench.tools.pulls = Pulls(cri, 1, Rate(0, 1, bench.tools.clock), bench.tools.clock)
-    yield bench
-    await cri.close()
-
-
 def lines_of(log: Path) -> list[str]:
     """What the container has said so far."""
     return [line.split(" ", 3)[3] for line in log.read_text().splitlines()] if log.exists() else []
@@ -53,10 +31,6 @@ def lines_of(log: Path) -> list[str]:
 def cgroups_of(uid: str) -> list[str]:
     path = f"/podherd-test-none/kubepods/besteffort/pod{uid}"
     return [hierarchy for hierarchy in hierarchies(MOUNT) if os.path.exists(hierarchy + path)]
-
-
-def mounts_below(path: Path) -> list[str]:
-    return [line for line in Path("/proc/self/mounts").read_text().splitlines() if f" {path}/" in line]
 
 
 async def test_a_pod_from_first_to_last_deed(real: Any, make_pod: Any, tmp_path: Path) -> None:

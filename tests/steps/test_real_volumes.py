@@ -1,23 +1,16 @@
 """Volumes as containers of a real containerd find them."""
 
-import os
 import subprocess
-from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pytest
 from cri_api.v1 import api_pb2 as pb
-from tests.kit.containerd import own_containerd
-from tests.kit.volumes import mounts_below, unmounted_after
+from tests.kit.volumes import mounts_below
 
 from podherd.agent.provision import BUSYBOX
-from podherd.cri.client import Cri
 from podherd.machines.pod.events import Started, StartFailed
 from podherd.machines.pod.instructions import Plan, StartContainer
-from podherd.steps.cgroup import MOUNT, hierarchies
-from podherd.steps.pulls import Pulls, Rate
 from podherd.steps.runner import perform
 from podherd.steps.runtime_features import lacks_images, recursive_read_only
 from podherd.volumes.mounting import mount
@@ -33,24 +26,6 @@ echo done
 exec sleep 3600
 """
 LABELS = {"path": "labels", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.labels"}}
-
-
-@pytest.fixture(scope="module")
-def endpoint() -> Iterator[str]:
-    with own_containerd("volumes") as runtime:
-        yield runtime.endpoint
-    for hierarchy in hierarchies(MOUNT):
-        for path, _, _ in os.walk(f"{hierarchy}/podherd-test-none", topdown=False):
-            os.rmdir(path)
-
-
-@pytest.fixture
-async def real(bench: Any, endpoint: str, tmp_path: Path) -> AsyncIterator[Any]:
-    cri = bench.tools.cri = bench.cri = Cri(endpoint)
-    bench.tools.pulls = Pulls(cri, 1, Rate(0, 1, bench.tools.clock), bench.tools.clock)
-    with unmounted_after(tmp_path):
-        yield bench
-    await cri.close()
 
 
 def start(*names: str) -> Plan:

@@ -5,15 +5,11 @@ from typing import Annotated, Any
 
 import typer
 
-from podherd.agent.commands.options import DEFAULT_ROOT, Namespace, RootDir, one_of, without_kind
+from podherd.agent.commands.options import DEFAULT_ROOT, Namespace, RootDir, one_of, or_pod, pods_named
 from podherd.agent.output import Form
 
-_WHAT = one_of("pods", "node", "images", hidden=("pod", "po", "nodes", "no", "image"))
+_what = or_pod(one_of("pods", "node", "images", hidden=("pod", "po", "nodes", "no", "image")))
 """What can be listed, and the other forms that kubectl has for it."""
-
-
-def _what(word: str) -> str:
-    return word if without_kind(word) != word else _WHAT(word)
 
 
 def get(
@@ -31,8 +27,7 @@ def get(
     if all_namespaces:
         namespace = ""
     if what.startswith("po"):
-        first = [what] if without_kind(what) != what else []
-        words = [without_kind(word) for word in (*first, *(names or ()))]
+        words = pods_named(what, names)
         text = _named_pods(root_dir, words, namespace, form) if words else _pods(root_dir, namespace, form)
     elif what.startswith("no"):
         text = _node(root_dir, form)

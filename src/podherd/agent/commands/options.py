@@ -27,6 +27,17 @@ def without_kind(word: str) -> str:
     return name if name and kind in KINDS else word
 
 
+def or_pod(check: Callable[[str], str]) -> Callable[[str], str]:
+    """A check that lets `pod/NAME` pass beside what `check` lets pass."""
+    return lambda word: word if without_kind(word) != word else check(word)
+
+
+def pods_named(what: str, names: list[str] | None) -> list[str]:
+    """The pods of `pods NAME…` or `pod/NAME…`; what: what stands first."""
+    first = [what] if without_kind(what) != what else []
+    return [without_kind(word) for word in (*first, *(names or ()))]
+
+
 def named(kind: str, pod: str) -> str:
     """The pod of `pod NAME` or `pod/NAME`; kind: what stands first. Raises BadParameter."""
     first, _, name = kind.partition("/")

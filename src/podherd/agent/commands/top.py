@@ -5,15 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
-from podherd.agent.commands.options import DEFAULT_ROOT, Namespace, RootDir, one_of, without_kind
+from podherd.agent.commands.options import DEFAULT_ROOT, Namespace, RootDir, one_of, or_pod, pods_named
 
-_WHAT = one_of("pods", "node", hidden=("pod", "po", "nodes", "no"))
-
-
-def _what(word: str) -> str:
-    return word if without_kind(word) != word else _WHAT(word)
-
-
+_what = or_pod(one_of("pods", "node", hidden=("pod", "po", "nodes", "no")))
 _SORT, _FORM = one_of("", "cpu", "memory"), one_of("table", "json")
 REFRESH_S = 2.0
 
@@ -40,11 +34,11 @@ def top(
     from podherd.agent.admin import Admin
 
     is_node = what.startswith("no")
-    wanted = [*([] if what == without_kind(what) else [what]), *(names or ())]
+    wanted = pods_named(what, names)
 
     def look() -> dict[str, Any]:
         answer: dict[str, Any] = Admin(root_dir).get("top", namespace=namespace)
-        return answer if is_node else output_top.only(answer, [without_kind(word) for word in wanted])
+        return answer if is_node else output_top.only(answer, wanted)
 
     def table(answer: dict[str, Any]) -> str:
         if is_node:
