@@ -195,8 +195,7 @@ class PodShardActor(Shell):
 
     def _not_begun(self, sync: told.Sync, why: str) -> None:
         now = self.clock()
-        event = PodEvent(sync.uid, sync.namespace, sync.name, "", now, "Warning", "FailedSync", why)
-        self.send_role(SERVER, event)
+        self._record(PodEvent(sync.uid, sync.namespace, sync.name, "", now, "Warning", "FailedSync", why))
         failed = (heard.StepFailed("sync", why),)
         self._synced(heard.Synced(sync.uid, sync.plan_id, now, failed, did=False))
 

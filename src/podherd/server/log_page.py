@@ -7,11 +7,11 @@ from pathlib import Path
 
 from aiohttp import web
 
+from podherd.cri.log_lines import Wanted, seconds
 from podherd.server import log_reader, pod_table
 from podherd.server.container_choice import NOTE_HEADER, choose
 from podherd.server.facts import Facts
 from podherd.server.log_files import attempts
-from podherd.server.log_lines import Wanted, seconds
 from podherd.server.pod_pages import AskPod, body_of, find
 from podherd.server.replies import BadRequestError, BusyError
 from podherd.wire.status import StatusChanged

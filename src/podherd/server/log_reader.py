@@ -11,8 +11,8 @@ from contextlib import suppress
 from io import BufferedIOBase
 from pathlib import Path
 
+from podherd.cri.log_lines import EVERYTHING, Joiner, Wanted
 from podherd.server.log_files import CHUNK_BYTES, chunks, inode, open_log, rotated, tail_offset
-from podherd.server.log_lines import EVERYTHING, Joiner, Wanted
 
 POLL_S = 0.1
 QUIET_POLLS = 2

@@ -6,11 +6,11 @@ are open to whatever runs in the pod, so nothing but a regular file at the very 
 
 import os
 import stat
-from collections.abc import Sequence
 from pathlib import Path
 
 from cri_api.v1 import api_pb2 as pb
 
+from podherd.cri.log_lines import Joiner
 from podherd.model import keys
 
 MESSAGE_BYTES = 4096
@@ -22,7 +22,6 @@ LOG_TAIL_BYTES = 64 << 10
 """So much of the log is read: LOG_BYTES in lines of a few bytes, or the longest entry that runtimes write."""
 FALLBACK = "FallbackToLogsOnError"
 _CANNOT_RUN = "ContainerCannotRun"
-_STREAMS = (b"stdout", b"stderr")
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -122,28 +121,9 @@ def _text(data: bytes) -> str:
 
 
 def _printed(log: bytes) -> bytes:
-    """The last LOG_LINES lines of a CRI log, LOG_BYTES at most: prefixes taken off, partial entries joined."""
-    entries = log.split(b"\n")
+    """The last LOG_LINES lines of a CRI log, LOG_BYTES at most, as the container wrote them."""
     if len(log) == LOG_TAIL_BYTES:
-        del entries[0]
-    lines = [b""]
-    for entry in filter(None, entries):
-        text, ends = _entry(entry)
-        lines[-1] += text
-        if ends:
-            lines[-1] += b"\n"
-            lines.append(b"")
-    return b"".join(_last(lines))[-LOG_BYTES:]
-
-
-def _last(lines: Sequence[bytes]) -> Sequence[bytes]:
-    """The last is a line without an end, mostly empty."""
-    return lines[-LOG_LINES - 1 :] if not lines[-1] else lines[-LOG_LINES:]
-
-
-def _entry(line: bytes) -> tuple[bytes, bool]:
-    """The text of `<time> <stream> <P|F> <text>` and whether its line ends here; another line stands as it is."""
-    parts = line.split(b" ", 3)
-    if len(parts) < 3 or parts[1] not in _STREAMS:
-        return line, True
-    return parts[3] if len(parts) == 4 else b"", not parts[2].startswith(b"P")
+        log = log.partition(b"\n")[2]  # its first line may be torn
+    joiner = Joiner()
+    lines = [*joiner.feed(log), *joiner.finish()]
+    return b"".join(lines[-LOG_LINES:])[-LOG_BYTES:]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from podherd.server.log_lines import Entry, Joiner, Wanted, fixed, parse, seconds
+from podherd.cri.log_lines import Entry, Joiner, Wanted, fixed, parse, seconds
 
 AT = b"2026-01-02T03:04:05.678901234Z"
 
