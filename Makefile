@@ -1,6 +1,6 @@
 # `make` or `make help` lists the targets. Everything happens in .venv and, for `make run`, in $(ROOT).
 .DEFAULT_GOAL := help
-.PHONY: help setup build wheel test test-fast run stop lint types check bench soak clean
+.PHONY: help setup build wheel test test-fast test-cluster run stop lint types check bench soak clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -19,7 +19,7 @@ BUILT := $(VENV)/.built
 NATIVE := $(wildcard native/*.pyx native/*.pxd native/*.py)
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(BUILT) ## make .venv, install everything into it, build the extensions
 
@@ -47,12 +47,17 @@ run: setup ## set up a runtime if there is none, run the agent on examples/manif
 stop: setup ## undo `make run`: end the agent, its containers and its own containerd, and remove that (ROOT=dir)
 	@$(BIN)/python -m podherd.agent.undo $(abspath $(ROOT))
 
-test: setup lint types ## everything: rules, units, compiled code, Ray, real containers (ARGS=flags of pytest)
+test: setup lint types ## everything: rules, units, compiled code, Ray, real containers, a real cluster (ARGS=flags of pytest)
 	@deploy/packages.sh runtime
 	$(BIN)/python -m pytest $(ARGS)
 
 test-fast: setup ## tests that need neither root nor Ray nor a runtime (ARGS=flags of pytest)
 	$(BIN)/python -m pytest -q $(wildcard $(FAST)) $(ARGS)
+
+test-cluster: setup ## podherd as a node of a real Kubernetes control plane, which is built once (ARGS=flags of pytest)
+	@deploy/packages.sh runtime
+	@deploy/control_plane.sh >/dev/null || true
+	$(BIN)/python -m pytest tests/cluster $(ARGS)
 
 soak: setup ## 500 random kills over 40 real pods, about 25 minutes (KILLS=n SEED=n PODS=n)
 	@deploy/packages.sh runtime

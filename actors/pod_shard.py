@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 from podherd.actors.alarms import Alarms
@@ -17,18 +18,22 @@ from podherd.machines.pod import events as heard
 from podherd.machines.pod import instructions as told
 from podherd.machines.pod.machine import ShardMachine
 from podherd.machines.pod.policy import Policy
+from podherd.model.pod import Pod
 from podherd.model.settings import Settings
+from podherd.model.status import TERMINAL
 from podherd.steps import left_behind, runtime_features
 from podherd.steps.context import Tools
 from podherd.steps.deeds import unnoted
 from podherd.steps.host_facts import HostFacts
+from podherd.steps.known_objects import KnownObjects
 from podherd.steps.lanes import Lanes
 from podherd.steps.pulls import of_shard
 from podherd.wire import codec
 from podherd.wire.control import Answer, Ask, Drained, Hello
-from podherd.wire.node import RuntimeState
-from podherd.wire.routes import NODE, PLEG, SERVER, SOURCES
-from podherd.wire.status import PodEvent, PodForgotten, StatusChanged
+from podherd.wire.node import NodeFacts, RuntimeState
+from podherd.wire.objects import ObjectState
+from podherd.wire.routes import EVENTS, NODE, OBJECTS, PLEG, SERVER, SOURCES, STATUS, role_of
+from podherd.wire.status import PodEvent, PodForgotten, PodOver, StatusChanged
 
 FILE_THREADS = 16
 
@@ -36,7 +41,7 @@ FILE_THREADS = 16
 class PodShardActor(Shell):
     """One shard of all pods. Everything that comes in the same turn of the loop goes into one call of the machine."""
 
-    hello_to: ClassVar[tuple[str, ...]] = (SOURCES, PLEG, NODE, SERVER)
+    hello_to: ClassVar[tuple[str, ...]] = (SOURCES, PLEG, NODE, SERVER, OBJECTS)
 
     def __init__(self, *args: Any, **words: Any) -> None:
         super().__init__(*args, **words)
@@ -51,8 +56,9 @@ class PodShardActor(Shell):
         self._meeting: asyncio.Task[None] | None = None
         self._met = False
         self._perform: dict[type, Callable[[Any], None]] = {
-            told.Publish: lambda told_: self.send_role(SERVER, status_of(told_)),
-            told.Record: lambda told_: self.send_role(SERVER, told_.event),
+            told.Publish: self._publish,
+            told.Over: lambda over: self.send_role(SOURCES, PodOver(over.uid)),
+            told.Record: lambda told_: self._tell_event(told_.event),
             told.LookAgain: lambda told_: self.send_role(PLEG, told_.reinspect),
             told.WakeAt: lambda told_: self._alarms.set(told_.uid, told_.at),
             told.AllStopped: lambda _told: self.send_role(SERVER, Drained(self.name)),
@@ -101,11 +107,20 @@ class PodShardActor(Shell):
             cgroup_driver=settings.cgroup_driver,
             host=self._facts.now,
             note=unnoted if isinstance(self.journal, NoJournal) else self.journal.deed,
+            objects=KnownObjects(partial(self.send_role, OBJECTS)) if settings.serves_api else None,
         )
 
     def _record(self, event: PodEvent) -> None:
         self.journal.event(event)
+        self._tell_event(event)
+
+    def _tell_event(self, event: PodEvent) -> None:
         self.send_role(SERVER, event)
+        self.send_role(EVENTS, event)
+
+    def _tell_both(self, message: StatusChanged | PodForgotten) -> None:
+        self.send_role(SERVER, message)
+        self.send_role(STATUS, message)
 
     async def _meet_runtime(self, cri: Cri) -> None:
         """Say why syncs fail for as long as the runtime is away, then learn its name and what it can, for statuses.
@@ -143,23 +158,41 @@ class PodShardActor(Shell):
         await super().stop()
         if self._cri is not None:
             await self._tools.pulls.close()
+            await self._tools.credentials.close()
             await self._cri.close()
         self._files.shutdown(wait=False, cancel_futures=True)
 
     def receive(self, sender: str, messages: list[codec.Message]) -> None:
         """One call of the machine for the whole frame, questions after it."""
+        if role_of(sender) == OBJECTS:
+            self.frame = b""  # secrets are nothing for a journal, and the machine hears of them by their pods alone
         questions: list[Ask] = []
         for message in messages:
             match message:
                 case Ask():
                     questions.append(message)
                 case Hello():
-                    self._tell_all(message.actor)
+                    self._greet(message.actor)
                 case RuntimeState():
                     self._use_node(message)
-        self._turn(events_of(self.name, messages))
+                case NodeFacts():
+                    self._tools.node = message
+                    self._facts.use_allocatable(message.allocatable)
+                case ObjectState() if self._tools.objects is not None:
+                    self._late += map(heard.ObjectsChanged, self._tools.objects.take(message))
+        events = events_of(self.name, messages)
+        self._want_objects(events)
+        self._turn(events)
         for question in questions:
             self.send(sender, self._answer(question))
+
+    def _want_objects(self, events: list[heard.Event]) -> None:
+        """What pods that may run refer to is asked for at once, so that it is there when they start."""
+        if (objects := self._tools.objects) is None:
+            return
+        for event in events:
+            if isinstance(event, heard.Wanted) and not event.refused and may_run(event.pod):
+                objects.want(event.pod)
 
     def _use_node(self, state: RuntimeState) -> None:
         """What later steps and statuses take from the node."""
@@ -215,12 +248,31 @@ class PodShardActor(Shell):
     def _woke(self, uids: list[str]) -> None:
         self._turn([heard.Woke(uid) for uid in uids])
 
+    def _publish(self, publish: told.Publish) -> None:
+        if publish.finished and self._tools.objects is not None:
+            self._tools.objects.drop(publish.uid)
+        self._tell_both(status_of(publish))
+
     def _forget(self, forget: told.Forget) -> None:
         self._alarms.drop(forget.uid)
-        self.send_role(SERVER, PodForgotten(forget.uid, forget.namespace, forget.name))
+        if self._tools.objects is not None:
+            self._tools.objects.drop(forget.uid)
+        self._tell_both(PodForgotten(forget.uid, forget.namespace, forget.name))
+
+    def _greet(self, actor: str) -> None:
+        """Tell an actor that has begun anew what it should know of every pod."""
+        match role_of(actor):
+            case role if role in (SERVER, STATUS):
+                self._tell_all(actor)
+            case role if role == SOURCES:
+                for uid in self._machine.over():
+                    self.send(actor, PodOver(uid))
+            case role if role == OBJECTS and self._tools.objects is not None:
+                for needs in self._tools.objects.needs():
+                    self.send(actor, needs)
 
     def _tell_all(self, actor: str) -> None:
-        """An actor that has begun anew hears every status; the server is the only one that asks."""
+        """Every status."""
         for publish in self._machine.published():
             try:
                 self.send(actor, status_of(publish))
@@ -240,6 +292,11 @@ class PodShardActor(Shell):
         except Exception as error:
             self.log.error("question not answered", exc_info=error)
             return Answer(question.id, b"", f"fault in the agent: {type(error).__name__}")
+
+
+def may_run(pod: Pod) -> bool:
+    """Whether the API server does not yet say that the pod has ended."""
+    return (pod.body.get("status") or {}).get("phase") not in TERMINAL
 
 
 def policy_of(settings: Settings, host: Host) -> Policy:
@@ -266,4 +323,5 @@ def status_of(publish: told.Publish) -> StatusChanged:
         publish.created_at,
         codec.pack(publish.status),
         publish.sidecars,
+        publish.finished,
     )

@@ -6,7 +6,7 @@ Classes are named by dotted path and imported only where they run, so that each 
 from importlib import import_module
 
 from podherd.actors.shell import Shell
-from podherd.wire.routes import NODE, PLEG, POD_SHARD, SERVER, SOURCES, role_of
+from podherd.wire.routes import EVENTS, NODE, OBJECTS, PLEG, POD_SHARD, SERVER, SOURCES, STATUS, role_of
 
 ROLES: dict[str, str] = {
     SOURCES: "podherd.actors.sources:SourcesActor",
@@ -14,12 +14,16 @@ ROLES: dict[str, str] = {
     POD_SHARD: "podherd.actors.pod_shard:PodShardActor",
     NODE: "podherd.actors.node:NodeActor",
     SERVER: "podherd.actors.server:ServerActor",
+    STATUS: "podherd.actors.status:StatusActor",
+    EVENTS: "podherd.actors.events:EventsActor",
+    OBJECTS: "podherd.actors.objects:ObjectsActor",
 }
 
 
-def actor_names(shards: int) -> tuple[str, ...]:
+def actor_names(shards: int, serves_api: bool = False) -> tuple[str, ...]:
     """Every actor of an agent; the ones that take longest to load come first."""
-    return (*(f"{POD_SHARD}-{number}" for number in range(shards)), PLEG, SOURCES, SERVER, NODE)
+    names = (*(f"{POD_SHARD}-{number}" for number in range(shards)), PLEG, SOURCES, SERVER, NODE)
+    return (*names, STATUS, OBJECTS, EVENTS) if serves_api else names
 
 
 def shell_class(name: str) -> type[Shell]:

@@ -123,7 +123,7 @@ class Supervisor:
         self._settings = settings
         self._report = report
         self._clock = clock
-        self._names = roster.actor_names(settings.shards)
+        self._names = roster.actor_names(settings.shards, settings.serves_api)
         self._handles: dict[str, Any] = {}
         self._seen: dict[str, Seen] = {}
         self._away: dict[str, float] = {}

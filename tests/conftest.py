@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
+from tests.kit.cluster_fixtures import *  # noqa: F403 the fixtures and hooks of tests with a control plane
 
 from podherd.actors.shell import Shell
 

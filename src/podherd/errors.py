@@ -38,8 +38,31 @@ class CriError(PodherdError):
         super().__init__(thing, reason, mend)
 
 
+class ApiError(PodherdError):
+    """The API server refused a request, or could not be asked.
+
+    status: the HTTP status; 0 when there was no answer. code: the reason of its v1.Status, such as `NotFound`,
+    `AlreadyExists`, `Conflict`, `Forbidden`, `Expired`; empty when it gave none. retry_after_s: how long to wait.
+    """
+
+    def __init__(
+        self, thing: str, status: int, code: str, reason: str, mend: str = "", retry_after_s: float = 0.0
+    ) -> None:
+        self.status = status
+        self.code = code
+        self.retry_after_s = retry_after_s
+        super().__init__(thing, reason, mend)
+
+
 class ContainerConfigError(PodherdError):
-    """A container's spec cannot be carried out here: the kubelet's CreateContainerConfigError. `thing` is the field."""
+    """A container's spec cannot be carried out here: the kubelet's CreateContainerConfigError. `thing` is the field.
+
+    words: the kubelet's own sentence where it has one, for events and status that tools match; else all of the error.
+    """
+
+    def __init__(self, thing: str, reason: str, mend: str = "", words: str = "") -> None:
+        super().__init__(thing, reason, mend)
+        self.words = words or str(self)
 
 
 class TruncatedError(PodherdError):

@@ -13,6 +13,7 @@ from podherd.actors.node import NodeActor
 from podherd.cri.client import Cri
 from podherd.errors import CriError, RuntimeRefusedError
 from podherd.hollow.control import Control
+from podherd.machines.capacity import Amounts
 from podherd.machines.node import Facts, Node
 from podherd.model.settings import Settings
 from podherd.wire import codec
@@ -39,7 +40,7 @@ def node_of(herd: Herd) -> dict[str, Any]:
 
 
 def ready(herd: Herd) -> dict[str, str]:
-    return node_of(herd).get("status", {}).get("conditions", [{}])[0]
+    return node_of(herd).get("status", {}).get("conditions", [{}])[-1]
 
 
 @pytest.mark.usefixtures("actor")
@@ -108,7 +109,7 @@ async def test_an_address_that_changes_is_told(herd: Herd, monkeypatch: pytest.M
     monkeypatch.setattr(module, "node_ips", lambda: ("192.0.2.77",))
     new = {"type": "InternalIP", "address": "192.0.2.77"}
     await until(lambda: new in node_of(herd).get("status", {}).get("addresses", ()))
-    await until(lambda: herd[1]["pod_shard-1"].of(RuntimeState)[-1].host_ips == ("192.0.2.77",))
+    await until(lambda: any(each.host_ips == ("192.0.2.77",) for each in herd[1]["pod_shard-1"].of(RuntimeState)))
 
 
 @pytest.mark.usefixtures("actor")
@@ -135,7 +136,7 @@ async def test_the_node_is_ready_once_runtime_and_pleg_are_well(herd: Herd, acto
     info = node_of(herd)["status"]["nodeInfo"]
     assert info["containerRuntimeVersion"].startswith("hollow://")
     assert info["architecture"]
-    assert node_of(herd)["status"]["capacity"].keys() == {"cpu", "memory", "pods"}
+    assert node_of(herd)["status"]["capacity"].keys() >= {"cpu", "ephemeral-storage", "memory", "pods"}
 
 
 async def test_who_says_hello_is_told_anew(herd: Herd, actor: NodeActor) -> None:
@@ -164,7 +165,7 @@ INFO = {"operatingSystem": "linux", "architecture": "amd64"}
 
 
 def test_a_runtime_that_was_well_lately_is_not_down_yet() -> None:
-    node = Node(Facts("n", "n", (), 2, 2**30, INFO), "cgroupfs")
+    node = Node(Facts("n", "n", (), Amounts(2, 2**30, 2**30, 110), INFO), "cgroupfs")
     assert node.troubles(0.0)[0] == "container runtime status check may not have completed yet"
     node.runtime_ok_at = 100.0
     assert node.runtime_state(130.0).runtime_ready
@@ -172,7 +173,7 @@ def test_a_runtime_that_was_well_lately_is_not_down_yet() -> None:
 
 
 def test_the_shards_pause_while_the_pleg_is_silent_and_not_before_it_has_spoken() -> None:
-    node = Node(Facts("n", "n", (), 2, 2**30, INFO), "cgroupfs", runtime_ok_at=1000.0)
+    node = Node(Facts("n", "n", (), Amounts(2, 2**30, 2**30, 110), INFO), "cgroupfs", runtime_ok_at=1000.0)
     assert node.runtime_state(1000.0).runtime_ready
     node.pleg = PlegHealth(810.0, 0.1, 0, 0, ())
     state = node.runtime_state(1000.0)
@@ -184,19 +185,19 @@ def test_the_shards_pause_while_the_pleg_is_silent_and_not_before_it_has_spoken(
 
 
 def test_a_silent_pleg_is_named_with_its_age_and_joined_to_other_troubles() -> None:
-    node = Node(Facts("n", "n", (), 2, 2**30, INFO), "cgroupfs", runtime_ok_at=0.0)
+    node = Node(Facts("n", "n", (), Amounts(2, 2**30, 2**30, 110), INFO), "cgroupfs", runtime_ok_at=0.0)
     node.pleg = PlegHealth(0.0, 0.1, 0, 0, ())
     assert "PLEG" not in str(node.troubles(180.0))
-    (condition,) = node.object(185.0)["status"]["conditions"]
+    condition = node.object(185.0)["status"]["conditions"][-1]
     assert condition["message"] == (
         "[container runtime is down, PLEG is not healthy: pleg was last seen active 3m5s ago; threshold is 3m0s]"
     )
 
 
 def test_a_condition_turns_at_the_time_of_its_change_alone() -> None:
-    node = Node(Facts("n", "n", (), 2, 2**30, INFO), "cgroupfs", runtime_ok_at=1000.0)
+    node = Node(Facts("n", "n", (), Amounts(2, 2**30, 2**30, 110), INFO), "cgroupfs", runtime_ok_at=1000.0)
     node.pleg = PlegHealth(1000.0, 0.1, 0, 0, ())
-    first = node.object(1000.0)["status"]["conditions"][0]
-    second = node.object(1010.0)["status"]["conditions"][0]
+    first = node.object(1000.0)["status"]["conditions"][-1]
+    second = node.object(1010.0)["status"]["conditions"][-1]
     assert first["lastTransitionTime"] == second["lastTransitionTime"] == first["lastHeartbeatTime"]
     assert second["lastHeartbeatTime"] != first["lastHeartbeatTime"]

@@ -15,9 +15,11 @@ from podherd.model.view import pod_of
 from podherd.wire import codec
 from podherd.wire.control import Hello
 from podherd.wire.desired import Desired, Gone, Roster
+from podherd.wire.node import NodeFacts
 from podherd.wire.status import SourceProblem
 
-PEERS = ("pod_shard-0", "pod_shard-1", "server")
+PEERS = ("pod_shard-0", "pod_shard-1", "server", "node")
+FACTS = NodeFacts("Node1", "", False, {"zone": "a"}, {}, (), {}, {"cpu": "2", "pods": "10000"})
 
 
 class Peer:
@@ -51,12 +53,14 @@ def peers():
 
 
 @asynccontextmanager
-async def _actor(tmp_path, peers, **settings):
+async def _actor(tmp_path, peers, facts=FACTS, **settings):
     bus = LocalBus()
     for name, peer in peers.items():
         bus.join(name, peer)
     actor = SourcesActor("sources", Settings("Node1", tmp_path, "unix:///none", **settings), bus)
     await actor.start()
+    if facts:
+        await actor.deliver(codec.encode("node", [facts]))
     try:
         yield actor
     finally:
@@ -126,7 +130,7 @@ async def test_a_shard_that_starts_again_is_told_everything_again(tmp_path, fold
     async with _actor(tmp_path, peers, manifests=folder) as actor:
         await until(lambda: len(_all(peers, Roster)) == 2)
         shard, other = peers["pod_shard-1"], len(peers["pod_shard-0"].heard)
-        before = list(shard.heard)
+        before = [message for message in shard.heard if not isinstance(message, Hello)]
         shard.heard.clear()
         await _hello(actor, "pod_shard-1")
         await until(lambda: shard.of(Roster))
@@ -189,3 +193,19 @@ async def test_a_reader_that_fails_in_an_unforeseen_way_ends_the_actor(tmp_path,
         await until(lambda: fatal)
     assert "KeyError: 'unforeseen'" in fatal[0]
     fatal.clear()
+
+
+async def test_static_pods_wait_for_the_facts_of_the_node_which_it_asks_for(tmp_path, folder, peers):
+    (folder / "web.yaml").write_text(_manifest("web"))
+    async with _actor(tmp_path, peers, facts=None, manifests=folder) as actor:
+        await until(lambda: peers["node"].of(Hello) and peers["pod_shard-0"].of(Hello))
+        assert not _all(peers, Desired)
+        await actor.deliver(codec.encode("node", [FACTS]))
+        await until(lambda: _all(peers, Desired))
+
+
+async def test_a_static_pod_that_the_node_cannot_take_leaves_with_the_reason(tmp_path, folder, peers):
+    (folder / "web.yaml").write_text(_manifest("web").replace("spec: {", "spec: {nodeSelector: {zone: b}, "))
+    async with _actor(tmp_path, peers, manifests=folder):
+        await until(lambda: _all(peers, Desired))
+    assert _all(peers, Desired)[0].refused == "NodeAffinity"

@@ -381,9 +381,28 @@ def test_a_run_without_a_source_of_pods_says_so(
     assert "no pods are configured" not in podherd(*words, "--manifests", tmp_path)[1]
 
 
-def test_kubeconfig_is_a_clear_not_yet(podherd: Podherd) -> None:
-    _, _, err = podherd("run", "--kubeconfig", "/x")
-    assert "an API server is not served yet" in err
+def test_a_run_with_an_api_server_needs_no_other_source_of_pods(
+    podherd: Podherd, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import podherd.agent.parent as parent
+
+    seen: list[Any] = []
+    monkeypatch.setattr(parent, "run", lambda settings, *_: seen.append(settings) or 0)
+    (tmp_path / "kubeconfig").touch()
+    words = ("run", "--runtime", "hollow", "--no-watch", "--root-dir", tmp_path / "root", "--kubeconfig",
+             tmp_path / "kubeconfig", "--register-node=false", "--node-ip", "192.0.2.9", "--node-labels", "a=b",
+             "--register-with-taints", "k=v:NoSchedule", "--max-pods", "5")  # fmt: skip
+    code, out, _ = podherd(*words)
+    assert code == 0
+    assert "no pods are configured" not in out
+    (settings,) = seen
+    assert (settings.register_node, settings.node_ips, settings.node_labels) == (False, ("192.0.2.9",), (("a", "b"),))
+    assert (settings.node_taints, settings.pods_capacity) == ((("k", "v", "NoSchedule"),), 5)
+
+
+def test_a_kubeconfig_that_is_not_there_is_named(podherd: Podherd) -> None:
+    _, _, err = podherd("run", "--kubeconfig", "/no/such/kubeconfig")
+    assert "kubeconfig /no/such/kubeconfig: there is no such file" in err
 
 
 def test_version_is_the_packages(podherd: Podherd) -> None:

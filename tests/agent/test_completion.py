@@ -92,7 +92,7 @@ def test_commands_kinds_options_and_pods_are_offered(agent: FakeAgent, offered: 
     assert offered("get", "pods", "w") == ["web-n1"]
     assert offered("exec", "") == ["web-n1", "db-n1"]
     assert offered("exec", "--t") == ["--tty"]
-    assert offered("run", "--no-") == ["--no-watch"]
+    assert offered("run", "--no-") == ["--no-register-node", "--no-watch"]
     assert offered("delete", "pod", "d") == ["db-n1"]
     assert offered("top", "no") == ["node"]
     assert offered("completion", "f") == ["fish"]

@@ -145,8 +145,8 @@ def test_a_missing_file_is_a_config_error(tmp_path: Path) -> None:
 
 
 def test_known_fields_that_nothing_acts_on_are_listed(tmp_path: Path) -> None:
-    _, not_acted = read(written(tmp_path, "maxPods: 5\nevictionHard: {memory.available: 1Gi}\nsyncFrequency: 5s\n"))
-    assert not_acted == ("evictionHard", "maxPods")
+    _, not_acted = read(written(tmp_path, "oomScoreAdj: 5\nhairpinMode: none\nsyncFrequency: 5s\n"))
+    assert not_acted == ("hairpinMode", "oomScoreAdj")
 
 
 def test_flags_win_over_the_file_and_none_is_no_flag(tmp_path: Path) -> None:

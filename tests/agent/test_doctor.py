@@ -168,9 +168,9 @@ def test_an_agent_cannot_run_without_its_extensions(
 
 def test_fields_not_acted_on_and_bad_files_are_told(tmp_path: Path) -> None:
     config = tmp_path / "config.yaml"
-    config.write_text("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nmaxPods: 5\n")
+    config.write_text("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nvolumePluginDir: /x\n")
     (finding,) = doctor_agent.configuration(host(tmp_path, {}, config=config))
-    assert (finding.level, finding.detail) == (Level.WARN, "not acted on yet: maxPods")
+    assert (finding.level, finding.detail) == (Level.WARN, "not acted on yet: volumePluginDir")
     config.write_text("kind: Other\n")
     assert found(doctor_agent.configuration, host(tmp_path, {}, config=config)) == [("configuration", Level.BAD)]
     assert list(doctor_agent.configuration(host(tmp_path, {}))) == []

@@ -244,7 +244,7 @@ def test_run_builds_the_settings_and_hands_them_to_the_parent(
     monkeypatch.setattr(parent, "run", run)
     monkeypatch.chdir(tmp_path)
     config = tmp_path / "config.yaml"
-    config.write_text("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nmaxPods: 5\n")
+    config.write_text("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nvolumePluginDir: /x\n")
     code, out, err = podherd(
         "run", "--config", config, "--root-dir", "root", "--pod-manifest-path", "pods", "--node-name", "N1",
         "--runtime", "/run/cri.sock", "--file-check-frequency", "5s", "--http-check-frequency", "1m", "--drain-on-exit",
@@ -256,5 +256,5 @@ def test_run_builds_the_settings_and_hands_them_to_the_parent(
     assert (found.runtime_endpoint, found.file_check_s, found.http_check_s) == ("unix:///run/cri.sock", 5.0, 60.0)
     assert (found.manifest_url, found.manifest_url_headers) == ("http://x/y", (("A", "b"),))
     assert (found.drain_on_exit, found.shards) == (True, 3)
-    assert out.splitlines()[0] == "configured, and not acted on yet: maxPods"
+    assert out.splitlines()[0] == "configured, and not acted on yet: volumePluginDir"
     assert out.splitlines()[-1] == "started"

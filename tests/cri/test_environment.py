@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from tests.cri.conftest import HOST, container_of
+from tests.kit.objects import config_map, look_in, secret
 from tests.kit.pods import pod, pod_with
 
 from podherd.errors import ContainerConfigError
@@ -158,6 +159,72 @@ def test_a_variable_that_its_file_does_not_give_is_a_config_error(text, words):
 def test_a_file_of_a_volume_that_nobody_made_ready_is_a_config_error():
     with pytest.raises(ContainerConfigError, match='cannot find the volume "v" referenced by FileKeyRef'):
         container_of(pod_with(env=[_from_file("A", "A")]))
+
+
+OBJECTS = look_in(
+    config_map("c", {"A": "1", "B": "$(A)", "my.key": "x"}, "prod"),
+    secret("s", {"A": b"2", "PW": b"geheim"}, "prod"),
+    secret("bad", {"K": b"\xff"}, "prod"),
+)
+
+
+def _whole(kind, name, **more):
+    return {kind: {"name": name, **({"optional": True} if more.pop("optional", False) else {})}, **more}
+
+
+def _key(kind, name, key, **more):
+    return {"name": "V", "valueFrom": {kind: {"name": name, "key": key, **more}}}
+
+
+def test_whole_objects_come_first_in_listed_order_with_their_prefix_and_are_taken_as_they_stand():
+    made = pod_with(
+        envFrom=[
+            _whole("configMapRef", "c"),
+            _whole("secretRef", "s"),
+            _whole("secretRef", "s", prefix="DB_"),
+            _whole("configMapRef", "no", optional=True),
+            _whole("secretRef", "no", optional=True),
+        ],
+        env=[{"name": "URL", "value": "$(DB_PW)@$(A)"}, {"name": "PW", "value": "own"}],
+    )
+    config = container_of(made, look=OBJECTS, services=[("A", "theirs"), ("SVC", "$(PW)")])
+    assert dict(_env(config)) == {
+        "A": "2", "B": "$(A)", "my.key": "x", "PW": "own", "DB_A": "2", "DB_PW": "geheim",
+        "URL": "geheim@2", "SVC": "$(PW)",
+    }  # fmt: skip
+
+
+def test_single_keys_become_variables_and_optional_ones_are_left_out():
+    env = [
+        _key("configMapKeyRef", "c", "A"),
+        {**_key("secretKeyRef", "s", "PW"), "name": "W"},
+        {**_key("secretKeyRef", "s", "no", optional=True), "name": "X"},
+        {**_key("configMapKeyRef", "no", "A", optional=True), "name": "Y"},
+    ]
+    assert _env(container_of(pod_with(env=env), look=OBJECTS)) == [("V", "1"), ("W", "geheim")]
+
+
+@pytest.mark.parametrize(
+    ("container", "words"),
+    [
+        ({"env": [_key("configMapKeyRef", "c", "K")]}, "couldn't find key K in ConfigMap prod/c"),
+        ({"env": [_key("secretKeyRef", "s", "K")]}, "couldn't find key K in Secret prod/s"),
+        ({"env": [_key("configMapKeyRef", "no", "K")]}, 'configmap "no" not found'),
+        ({"env": [_key("secretKeyRef", "no", "K")]}, 'secret "no" not found'),
+        ({"envFrom": [_whole("configMapRef", "no")]}, 'configmap "no" not found'),
+        ({"envFrom": [_whole("secretRef", "no")]}, 'secret "no" not found'),
+    ],
+)
+def test_what_an_object_lacks_is_told_in_the_kubelets_words(container, words):
+    with pytest.raises(ContainerConfigError) as refused:
+        container_of(pod_with(**container), look=OBJECTS)
+    assert refused.value.words == words
+
+
+def test_a_secret_that_is_no_text_is_a_config_error_that_does_not_tell_it():
+    with pytest.raises(ContainerConfigError, match="is no UTF-8 text") as refused:
+        container_of(pod_with(env=[_key("secretKeyRef", "bad", "K")]), look=OBJECTS)
+    assert "xff" not in str(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from tests.flow.timeline import Life, Timer
 from podherd.actors.pod_shard import status_of
 from podherd.journal.inputs import events_of
 from podherd.machines import node_machine
+from podherd.machines.capacity import Amounts
 from podherd.machines.node import Facts
 from podherd.machines.pod import events as pod_events
 from podherd.machines.pod import instructions as told
@@ -20,8 +21,10 @@ from podherd.machines.pod.policy import Policy
 from podherd.wire import codec
 from podherd.wire.control import Answer, Ask, Drained, Hello
 from podherd.wire.desired import Gone, Roster
-from podherd.wire.node import PlegHealth
-from podherd.wire.routes import NODE, PLEG, POD_SHARD, SERVER, SOURCES
+from podherd.wire.evict import Evict
+from podherd.wire.node import NodeFacts, PlegHealth
+from podherd.wire.routes import NODE, PLEG, POD_SHARD, SERVER, SOURCES, STATUS
+from podherd.wire.status import PodOver
 
 if TYPE_CHECKING:
     from tests.flow.world import World
@@ -110,12 +113,19 @@ class ShardActor(Actor):
     def receive(self, sender: str, messages: list[codec.Message]) -> None:
         for message in messages:
             if isinstance(message, Hello):
-                for publish in self.machine.published():
-                    self.send(message.actor, status_of(publish))
+                self._greet(message.actor)
         self._turn(events_of(self.name, messages))
         for message in messages:
             if isinstance(message, Ask):
                 self.send(sender, self._answer(message))
+
+    def _greet(self, actor: str) -> None:
+        if actor == SOURCES:
+            for uid in self.machine.over():
+                self.send(SOURCES, PodOver(uid))
+            return
+        for publish in self.machine.published():
+            self.send(actor, status_of(publish))
 
     def _answer(self, question: Ask) -> Answer:
         args = codec.unpack(question.args)
@@ -148,6 +158,11 @@ class ShardActor(Actor):
                 ended.update({uid: self.life for uid in known if uid not in event.uids})
             elif isinstance(event, pod_events.Wanted):
                 self.world.specs[event.pod.uid] = event.pod
+                if event.refused or "deletionTimestamp" in event.pod.body["metadata"]:
+                    ended.setdefault(event.pod.uid, self.life)
+            elif isinstance(event, Evict) and self.machine.pod(event.uid) is not None:
+                self.world.laws.tried.add("evict")
+                ended.setdefault(event.uid, self.life)
 
     def _perform(self, instruction: told.Instruction) -> None:
         match instruction:
@@ -162,6 +177,10 @@ class ShardActor(Actor):
             case told.Publish():
                 self.world.laws.published(instruction)
                 self.send_role(SERVER, status_of(instruction))
+                self.send_role(STATUS, status_of(instruction))
+            case told.Over(uid):
+                self.world.laws.over(uid)
+                self.send_role(SOURCES, PodOver(uid))
             case told.Record(event):
                 self.send_role(SERVER, event)
             case told.LookAgain(reinspect):
@@ -175,6 +194,7 @@ class ShardActor(Actor):
                 if (alarm := self._alarms.pop(uid, None)) is not None:
                     alarm[1].cancel()
                 self.send_role(SERVER, codec.status.PodForgotten(uid, namespace, name))
+                self.send_role(STATUS, codec.status.PodForgotten(uid, namespace, name))
             case told.Fault(_, error):
                 raise AssertionError("the machine threw") from error
 
@@ -215,7 +235,8 @@ class NodeActor(Actor):
     """As `actors/node`."""
 
     def boot(self) -> None:
-        facts = Facts("n1", "n1", IPS, 2, 1 << 30, {"operatingSystem": "linux", "architecture": "amd64"})
+        info = {"operatingSystem": "linux", "architecture": "amd64"}
+        facts = Facts("n1", "n1", IPS, Amounts(2, 1 << 30, 1 << 34, 110), info)
         self._machine = node_machine.NodeMachine(facts, "cgroupfs")
         self._watch()
 
@@ -241,8 +262,16 @@ class NodeActor(Actor):
                     self.send_role(POD_SHARD, state)
                 case node_machine.TellShard(actor, state):
                     self.send(actor, state)
+                case node_machine.TellFacts(actor, facts):
+                    self._tell_facts(actor, facts)
                 case node_machine.TellServer(node):
                     self.send_role(SERVER, node)
+
+    def _tell_facts(self, actor: str, facts: NodeFacts) -> None:
+        """To shards; the sources of this world admit every pod."""
+        for shard in self.world.peers(POD_SHARD):
+            if actor in ("", shard):
+                self.send(shard, facts)
 
 
 def with_api(roster: Roster, uids: Iterable[str]) -> Roster:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tests.flow.script import runs_again
 
 from podherd.machines.pod.instructions import KillContainer, Publish, Sync
+from podherd.model.keys import SOURCE_API
 from podherd.model.pod import ContainerKind, Pod
 from podherd.model.status import TERMINAL
 
@@ -49,6 +50,7 @@ class Laws:
         self._calls: dict[str, deque[float]] = {}
         self.ended: dict[str, Life] = {}
         self.phases: dict[str, str] = {}
+        self._over: set[str] = set()
         self.tried: set[str] = set()
 
     # Shards.
@@ -61,6 +63,7 @@ class Laws:
         self._deadlines.clear()
         self._hooked.clear()
         self.phases.clear()
+        self._over.clear()
 
     def clock_stepped(self) -> None:
         self._deadlines.clear()
@@ -71,6 +74,9 @@ class Laws:
         begins = plan.make_sandbox is not None or bool(plan.start)
         law(not (begins and sync.uid in self.ended), "a start is planned in a pod that is being terminated")
         law(not (begins and self.phases.get(sync.uid) in TERMINAL), "a start is planned in a pod that has ended")
+        law(not (begins and sync.uid in self._over), "a start is planned in a pod that is over")
+        status = sync.pod.body.get("status") or {} if sync.pod is not None and sync.pod.source == SOURCE_API else {}
+        law(not (begins and status.get("phase") in TERMINAL), "a start is planned in a pod that the API knows as ended")
         law(not (begins and self._world.draining and self._world.drain_heard(sync.uid)), "a start while draining")
 
     def published(self, told: Publish) -> None:
@@ -78,6 +84,20 @@ class Laws:
         for kind in ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"):
             for status in told.status.get(kind) or ():
                 self._counted(told, status["name"], status["restartCount"])
+
+    def over(self, uid: str) -> None:
+        """Told when nothing of it runs, and again to whoever wants it to end then."""
+        law(not self._running(uid), "a pod is told to be over while it runs")
+        self._over.add(uid)
+
+    def finished(self, uid: str) -> None:
+        """Heard by the status actor: the API object may go."""
+        law(not self._running(uid), "a pod is told to be finished while it runs")
+        law(uid not in self._world.volumes, "a pod is told to be finished with its volumes")
+
+    def released(self, uid: str) -> None:
+        self.tried.add("release")
+        law(not self._running(uid), "volumes are unmounted while the pod runs")
 
     def _counted(self, told: Publish, name: str, count: int) -> None:
         """A shard that begins anew may find the count in the logs alone, once it starts the container again."""
@@ -90,6 +110,7 @@ class Laws:
         law(not self._running(uid), "a pod is forgotten while it runs")
         self.ended.pop(uid, None)
         self.phases.pop(uid, None)
+        self._over.discard(uid)
         self._counts = {key: count for key, count in self._counts.items() if key[0] != uid}
 
     def cleaned_up(self, uid: str) -> None:
@@ -132,7 +153,7 @@ class Laws:
         if before is None or not before.by_itself or proc.kind != ContainerKind.REGULAR or restarts_all(pod):
             return False
         known = self._restarts.get((proc.box.uid, proc.name), (None, 0))[0] is life and not self._world.is_rough
-        body = next(each.body for each in pod.containers if each.name == proc.name)
+        body = next((each.body for each in pod.containers if each.name == proc.name), {})
         shown_s = min(self._world.timeline.now, before.lost_at) - before.ended_at
         return known and shown_s > 2 * UNSEEN_S and not runs_again(body, pod.restart_policy, before.exit_code)
 

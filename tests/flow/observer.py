@@ -47,7 +47,6 @@ class Observer(Actor):
                     pass
                 case _:
                     self._facts.apply(message)
-                    self.world.told_server(message)
 
     def drain(self) -> None:
         self.send_role(POD_SHARD, Drain())

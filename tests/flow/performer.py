@@ -80,7 +80,15 @@ class Performer:
     async def _perform(self) -> None:
         try:
             await wait(None, 0.001)
-            for step in (self._kill, self._stop, self._remove, self._sandbox, self._containers, self._clean_up):
+            for step in (
+                self._kill,
+                self._stop,
+                self._remove,
+                self._sandbox,
+                self._containers,
+                self._release,
+                self._clean_up,
+            ):
                 self._check()
                 await step()
         except (Cancelled, Halted):
@@ -296,6 +304,16 @@ class Performer:
             self._results.append(started)
             raise
         return StartFailed(container.name, "PostStartHookError", "PostStartHook failed")
+
+    async def _release(self) -> None:
+        if not self.sync.plan.only_clears or any(isinstance(result, StepFailed) for result in self._results):
+            return
+        await wait(None, 0.01)
+        self._laws.released(self.sync.uid)
+        if self._world.dice.random() < self._runtime.p_fail:
+            self._fail("release", "target is busy")
+        else:
+            self._world.volumes.discard(self.sync.uid)
 
     async def _clean_up(self) -> None:
         if not self.sync.plan.clean_up or any(isinstance(result, StepFailed) for result in self._results):

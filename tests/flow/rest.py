@@ -53,6 +53,9 @@ def check_rest(world: World) -> None:
         return
     wanted = {pod.uid: pod.namespace for pod in world.truth().values()} | dict.fromkeys(world.api, "default")
     rows = {row.uid: row for row in world.observer.pods.rows()}
+    deleted = [uid for uid, body in world.api.items() if "deletionTimestamp" in body["metadata"]]
+    law(not deleted, f"deleted, and never let go: {deleted}")
+    law(world.volumes <= set(wanted), f"volumes left: {sorted(world.volumes - set(wanted))}")
     held = {box.uid for box in world.runtime.boxes.values()}
     law(set(rows) == set(wanted), f"the server knows {sorted(rows)}, wanted are {sorted(wanted)}")
     law(held <= set(wanted), f"left in the runtime: {sorted(held - set(wanted))}")
@@ -78,6 +81,11 @@ def _check_pod(world: World, uid: str, status: dict[str, Any]) -> None:
     pod, phase = world.specs[uid], status["phase"]
     running = {proc.name: proc for proc in world.runtime.of(uid) if proc.state == "running"}
     law(not (phase in TERMINAL and running), f"{uid} has ended and runs")
+    law(phase not in TERMINAL or uid not in world.volumes, f"{uid} has ended and holds volumes")
+    law(phase in TERMINAL or uid not in world.refusals, f"{uid} was refused and is {phase}")
+    if not status.get("containerStatuses"):
+        law(uid in world.refusals, f"{uid} has no statuses of its containers")
+        return
     late = pod.active_deadline_s and world.clock_off_s >= 0
     law(phase in TERMINAL or not late, f"{pod.name} is active after its deadline")
     for container, told in _told(pod, status):

@@ -16,7 +16,8 @@ LANES = (
     ("pod_shard-0", "pleg"), ("pod_shard-1", "pleg"), ("node", "pod_shard-0"), ("pod_shard-0", "server"),
     ("pod_shard-1", "sources"), ("pod_shard-1", "server"),
 )  # fmt: skip
-ACTORS = ("pod_shard-0", "pod_shard-1", "pleg", "sources", "node", "server")
+ACTORS = ("pod_shard-0", "pod_shard-1", "pleg", "sources", "node", "server", "status")
+REFUSAL = "OutOfcpu", "Node didn't have enough resource: cpu"
 Deed = Callable[[World, int], Any]
 
 
@@ -68,7 +69,7 @@ def _api(world: World, number: int) -> None:
     if not world.api:
         return _api_new(world, number)
     uid, body = next(iter(world.api.items()))
-    body = {"metadata": dict(body["metadata"]), "spec": dict(body["spec"])}
+    body = {**body, "metadata": dict(body["metadata"]), "spec": dict(body["spec"])}
     spec, metadata = body["spec"], body["metadata"]
     if number % 5 == 0:
         world.drop_api(uid)
@@ -87,7 +88,20 @@ def _api(world: World, number: int) -> None:
 
 def _api_new(world: World, number: int) -> None:
     """A name that is still in the runtime is not used again: the API server would not have let go of it."""
-    world.set_api(api_body(f"api{number % 2}", f"api-{number}-{int(world.timeline.now)}", number % VARIANTS))
+    uid = f"api-{number}-{int(world.timeline.now)}"
+    if number % 7 == 0:
+        world.refusals[uid] = REFUSAL
+    world.set_api(api_body(f"api{number % 2}", uid, number % VARIANTS))
+
+
+def _refuse(world: World, number: int) -> None:
+    for uid in list(world.api)[: number % 2]:
+        world.refuse(uid, REFUSAL)
+
+
+def _evict(world: World, number: int) -> None:
+    if uids := sorted(world.names.keys() & world.specs.keys()):
+        world.evict(uids[number % len(uids)], (-1, 0, 1, 4)[number % 4])
 
 
 def _crash(world: World, number: int) -> None:
@@ -198,6 +212,8 @@ STEPS: dict[str, tuple[int, Deed]] = {
     "url away": (1, lambda world, number: setattr(world, "url_away", number % 3 == 0)),
     "url slow": (1, lambda world, number: setattr(world, "url_delay_s", number % 3 * 8.0)),
     "api": (7, _api),
+    "evict": (3, _evict),
+    "refuse": (1, _refuse),
     "crash": (10, _crash),
     "crash all": (2, _crash_all),
     "slow lane": (6, _slow_lane),

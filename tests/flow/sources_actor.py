@@ -23,6 +23,7 @@ from podherd.wire import codec
 from podherd.wire.control import Hello
 from podherd.wire.desired import Desired, Gone
 from podherd.wire.routes import POD_SHARD, SERVER, role_of
+from podherd.wire.status import PodOver
 
 if TYPE_CHECKING:
     from tests.flow.world import Manifest
@@ -35,7 +36,7 @@ VANISH_S = 0.2
 class SourcesActor(Actor):
     """As `actors/sources` with `sources/file` and `sources/http`; API pods go beside the machine until it has them."""
 
-    hello_to = (SERVER,)
+    hello_to = (SERVER, POD_SHARD)
 
     def boot(self) -> None:
         self._machine = SourcesMachine(self.world.shards, (SOURCE_FILE, SOURCE_HTTP))
@@ -47,7 +48,9 @@ class SourcesActor(Actor):
 
     def receive(self, sender: str, messages: list[codec.Message]) -> None:
         for message in messages:
-            if isinstance(message, Hello) and role_of(sender) == POD_SHARD:
+            if isinstance(message, PodOver):
+                self.world.laws.tried.add("over")
+            elif isinstance(message, Hello) and role_of(sender) == POD_SHARD:
                 self._feed(ShardStarted(int(sender.rpartition("-")[2])))
             elif isinstance(message, Hello):
                 self._feed(ServerStarted())
@@ -76,7 +79,8 @@ class SourcesActor(Actor):
     def tell_api(self, uid: str) -> None:
         body = self.world.api[uid]
         name = body["metadata"]["name"]
-        desired = Desired(uid, "default", name, SOURCE_API, codec.pack(body), "api")
+        refused = self.world.refusals.get(uid, ("", ""))
+        desired = Desired(uid, "default", name, SOURCE_API, codec.pack(body), "api", *refused)
         self.send(f"{POD_SHARD}-{self._home(name)}", desired)
 
     def drop_api(self, uid: str, name: str) -> None:

@@ -4,6 +4,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from tests.flow.actors import Actor, NodeActor, ShardActor
+from tests.flow.api_side import StatusActor
 from tests.flow.bus import Bus
 from tests.flow.laws import Laws
 from tests.flow.observer import Observer
@@ -20,10 +21,8 @@ from podherd.machines.sources.events import StaticPod
 from podherd.model.identity import static_name
 from podherd.model.keys import SOURCE_API, SOURCE_FILE, SOURCE_HTTP, shard_of
 from podherd.model.pod import Pod
-from podherd.model.status import TERMINAL
-from podherd.wire.codec import Message
-from podherd.wire.routes import NODE, PLEG, POD_SHARD, SERVER, SOURCES, role_of
-from podherd.wire.status import StatusChanged
+from podherd.wire.evict import Evict
+from podherd.wire.routes import NODE, PLEG, POD_SHARD, SERVER, SOURCES, STATUS, role_of
 
 T0 = 1_800_000_000.0
 SHARDS = 2
@@ -42,7 +41,10 @@ class Manifest(NamedTuple):
 
 
 class World:
-    """files, url, api: what is wanted by the truth. draining: everything is to stop. tracing: keep a story."""
+    """files, url, api: what is wanted by the truth; refusals: of the API's pods, by uid, why they may not run here.
+
+    volumes: uids that hold some. draining: everything is to stop. tracing: keep a story.
+    """
 
     def __init__(self, seed: int, tracing: bool = False) -> None:
         self.dice = Random(seed)
@@ -62,6 +64,8 @@ class World:
         self.url: list[Manifest] = []
         self.url_away, self.url_delay_s = False, 0.1
         self.api: dict[str, dict[str, Any]] = {}
+        self.refusals: dict[str, tuple[str, str]] = {}
+        self.volumes: set[str] = set()
         self.specs: dict[str, Pod] = {}
         self.names: dict[str, str] = {}
         self.doubts: dict[str, float] = {}
@@ -80,9 +84,11 @@ class World:
         self.pleg = PlegActor(self, PLEG)
         self.shard_actors = [ShardActor(self, f"{POD_SHARD}-{number}") for number in range(self.shards)]
         self.observer = Observer(self, SERVER)
+        self.status = StatusActor(self, STATUS)
+        self.node = NodeActor(self, NODE)
         self.actors: dict[str, Actor] = {
             actor.name: actor
-            for actor in (self.sources, self.pleg, *self.shard_actors, NodeActor(self, NODE), self.observer)
+            for actor in (self.sources, self.pleg, *self.shard_actors, self.node, self.observer, self.status)
         }
 
     def begin(self) -> None:
@@ -114,22 +120,17 @@ class World:
 
     def make_files(self, pod: Pod) -> None:
         self.dirs.add(pod.uid)
+        self.volumes.add(pod.uid)
         self.names[pod.uid] = pod.name
 
     def forget_files(self, uid: str) -> None:
         self.dirs.discard(uid)
+        self.volumes.discard(uid)
         for key in [key for key in self.logs if key[0] == uid]:
             del self.logs[key]
 
     def drain_heard(self, uid: str) -> bool:
         return False if not self.draining else uid in self.laws.ended
-
-    def told_server(self, message: Message) -> None:
-        """The API server lets go of a pod that was deleted and has stopped."""
-        if not isinstance(message, StatusChanged) or message.phase not in TERMINAL:
-            return
-        if message.uid in self.api and "deletionTimestamp" in self.api[message.uid]["metadata"]:
-            self.drop_api(message.uid)
 
     def _hint(self, uid: str, ident: str) -> None:
         if self.dice.random() < self.p_hint:
@@ -192,6 +193,26 @@ class World:
         self.api[metadata["uid"]] = body
         if self.sources.up:
             self.sources.tell_api(metadata["uid"])
+
+    def set_api_status(self, uid: str, status: dict[str, Any]) -> None:
+        """Written by the status actor; nothing that is wished for has changed."""
+        self.api[uid] = {**self.api[uid], "status": status}
+        if self.sources.up:
+            self.sources.tell_api(uid)
+
+    def refuse(self, uid: str, why: tuple[str, str]) -> None:
+        """The node's admission finds that the pod has no room here, maybe only when it begins anew."""
+        self.refusals[uid] = why
+        self.doubt(self.api[uid]["metadata"]["name"])
+        if self.sources.up:
+            self.sources.tell_api(uid)
+
+    def evict(self, uid: str, grace_s: int) -> None:
+        name = self.names[uid]
+        self.doubt(name)
+        if self.node.up:
+            order = Evict(uid, "default", name, "Evicted", "The node was low on resource: memory. ", grace_s, "low")
+            self.node.send(self.shard_of(name).name, order)
 
     def drop_api(self, uid: str) -> None:
         name = self.api.pop(uid)["metadata"]["name"]

@@ -16,6 +16,7 @@ from podherd.journal import kinds
 from podherd.journal.entries import TURN, Head, JournalError, entries
 from podherd.journal.replay import journals, replay
 from podherd.journal.segments import Segments, files
+from podherd.machines.capacity import Amounts
 from podherd.machines.node import Facts
 from podherd.machines.node_machine import (
     Addresses,
@@ -171,7 +172,7 @@ def run_node(kept: Kept, dice: Random) -> None:
         )
 
 
-FACTS = Facts("n", "n", (), 2, 2**30, {"operatingSystem": "linux", "architecture": "amd64"})
+FACTS = Facts("n", "n", (), Amounts(2, 2**30, 2**30, 110), {"operatingSystem": "linux", "architecture": "amd64"})
 OTHERS: dict[str, tuple[Callable[[], Any], Callable[[Kept, Random], None]]] = {
     "pleg": (lambda: PlegMachine(Rules(shards=2)), run_pleg),
     "sources": (lambda: SourcesMachine(2, ("file", "http")), run_sources),

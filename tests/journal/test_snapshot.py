@@ -8,6 +8,7 @@ import pytest
 from tests.machines.pod import builders
 
 from podherd.journal import kinds, snapshot
+from podherd.machines.capacity import Amounts
 from podherd.machines.node import Facts
 from podherd.machines.node_machine import Addresses, Looked, NodeMachine
 from podherd.machines.pleg.events import Relisted
@@ -22,7 +23,8 @@ from podherd.model.quantity import QuantityError
 from podherd.native.changes import Change
 from podherd.wire.control import Hello
 
-FACTS = Facts("n", "n", ("192.0.2.1",), 2, 2**30, {"operatingSystem": "linux", "architecture": "amd64"})
+AMOUNTS = Amounts(2, 2**30, 2**30, 110)
+FACTS = Facts("n", "n", ("192.0.2.1",), AMOUNTS, {"operatingSystem": "linux", "architecture": "amd64"})
 STATIC = StaticPod("u1", "default", "web", "c1", b"\x81\xa8metadata\x81\xa3uid\xa2u1")
 MACHINES: dict[str, tuple[Any, list[Any], list[Any]]] = {
     "pod": (

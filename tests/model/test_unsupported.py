@@ -5,7 +5,19 @@ import pytest
 from podherd.model import schema
 from podherd.model.unsupported import TABLE, Effect, findings
 
-DONE_VOLUMES = {"name", "emptyDir", "hostPath", "downwardAPI", "projected", "image"}
+DONE_VOLUMES = {
+    "configMap",
+    "secret",
+    "csi",
+    "ephemeral",
+    "persistentVolumeClaim",
+    "name",
+    "emptyDir",
+    "hostPath",
+    "downwardAPI",
+    "projected",
+    "image",
+}
 
 
 def _pod(container=None, **spec):
@@ -47,7 +59,7 @@ def test_every_row_names_a_field_of_the_api():
         (_pod({"volumeDevices": [{"name": "v"}]}), "spec.containers[0].volumeDevices"),
         (_pod(initContainers=[{"volumeDevices": [{"name": "v"}]}]), "spec.initContainers[0].volumeDevices"),
         (_pod(volumes=[{"name": "v", "nfs": {}}]), "spec.volumes[0].nfs"),
-        (_pod(volumes=[{"name": "u", "emptyDir": {}}, {"name": "v", "csi": {}}]), "spec.volumes[1].csi"),
+        (_pod(volumes=[{"name": "u", "emptyDir": {}}, {"name": "v", "nfs": {}}]), "spec.volumes[1].nfs"),
         (_pod(os={"name": "windows"}), "spec.os.name"),
     ],
 )  # fmt: skip
@@ -62,7 +74,7 @@ def test_what_would_behave_wrongly_is_refused_with_its_path(pod, path):
         (_pod({"livenessProbe": {}}), "spec.containers[0].livenessProbe"),
         (_pod({"resources": {"limits": {"a.b/gpu": "1"}}}), "spec.containers[0].resources.limits"),
         (_pod(volumes=[{"name": "v", "emptyDir": {"sizeLimit": "1Gi"}}]), "spec.volumes[0].emptyDir.sizeLimit"),
-        (_pod(nodeSelector={"a": "b"}), "spec.nodeSelector"),
+        (_pod(topologySpreadConstraints=[{}]), "spec.topologySpreadConstraints"),
     ],
 )  # fmt: skip
 def test_what_is_right_without_it_is_warned_of_once(pod, path):
@@ -74,6 +86,8 @@ def test_what_does_work_is_not_in_the_way():
         {"lifecycle": {"stopSignal": "SIGINT"}, "volumeMounts": [{"name": "v", "mountPropagation": "HostToContainer"}]},
         volumes=[{"name": "v", "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}}],
         os={"name": "linux"},
+        nodeSelector={"a": "b"},
+        affinity={"nodeAffinity": {}},
         hostUsers=False,
         activeDeadlineSeconds=5,
         resources={"limits": {"cpu": "1"}},

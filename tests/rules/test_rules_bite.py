@@ -97,7 +97,7 @@ IMPORTS = {
     "The agent is no part of its benchmarks": ("agent/bad.py", "import podherd.benchmarks"),
     "Machines are pure": ("machines/bad.py", "import time"),
     "Ray at the edge": ("actors/bad.py", "import ray"),
-    "gRPC only where CRI is spoken": ("server/bad.py", "import grpc"),
+    "gRPC only where CRI or CSI is spoken": ("server/bad.py", "import grpc"),
 }
 
 

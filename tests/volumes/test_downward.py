@@ -116,7 +116,7 @@ def test_projected_joins_its_sources(pod_dir: str) -> None:
 def test_projected_writes_nothing_when_any_source_fails(pod_dir: str, tmp_path: Path) -> None:
     good = {"downwardAPI": {"items": [LABELS]}}
     bad = {"downwardAPI": {"items": [resource("cpu", "limits.cpu", "none")]}}
-    with pytest.raises(VolumeError, match=r"path cpu: .*; source secret: needs an API server"):
+    with pytest.raises(VolumeError, match=r"\[path cpu: .*, a Secret reference needs an API server"):
         projected(pod_dir, make_pod(), good, bad, {"secret": {"name": "s"}})
     assert not os.path.exists(f"{pod_dir}/volumes")
     assert mounts_below(tmp_path) == []

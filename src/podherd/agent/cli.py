@@ -19,6 +19,7 @@ from podherd.agent.commands.get import get
 from podherd.agent.commands.logs import logs
 from podherd.agent.commands.replay import replay
 from podherd.agent.commands.run import run
+from podherd.agent.commands.run_options import spelled
 from podherd.agent.commands.story import story
 from podherd.agent.commands.top import top
 from podherd.errors import ConfigError, PodherdError
@@ -92,7 +93,7 @@ def call(words: list[str]) -> int:
 
 def _run(words: list[str]) -> int:
     try:
-        app(args=words, standalone_mode=True)
+        app(args=spelled(words), standalone_mode=True)
     except PodherdError as error:
         say(error)
         return USAGE if isinstance(error, ConfigError) else FAILED

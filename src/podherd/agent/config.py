@@ -1,6 +1,7 @@
 """Flags and a KubeletConfiguration file to Settings. Flags win; an unknown field is an error that names the nearest.
 
-A zero duration means the default, as in the kubelet. Nothing here looks at the host but to read the file.
+A zero duration means the default, as in the kubelet. Nothing here looks at the host but
+for the file, and for a kubeconfig.
 """
 
 import socket
@@ -9,8 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from podherd.agent.config_check import check
 from podherd.agent.config_fields import ACTED, CRASH_LOOP, KNOWN, OWN, TOGETHER
-from podherd.agent.config_values import NO_LIMIT, Convert, flag, whole
+from podherd.agent.config_node import eviction, with_defaults
+from podherd.agent.config_values import NO_LIMIT, Convert, flag, period_s, whole
 from podherd.errors import ConfigError, ManifestError
 from podherd.model.document import decode
 from podherd.model.nearest import nearest
@@ -43,6 +46,7 @@ def load(file: Path | None, flags: Mapping[str, Any]) -> Loaded:
     if len(str(settings.admin_socket).encode()) > SOCKET_PATH_BYTES:
         reason = f"the path of the admin socket in it is longer than {SOCKET_PATH_BYTES} bytes"
         raise ConfigError(f"root dir {settings.root_dir}", reason, "choose a shorter --root-dir")
+    check(settings)
     return Loaded(settings, not_acted)
 
 
@@ -62,6 +66,7 @@ def read(file: Path) -> tuple[dict[str, Any], tuple[str, ...]]:
     fields = {name: value for name, value in body.items() if name not in ("apiVersion", "kind")}
     _refuse_unknown(thing, "", fields, (*ACTED, *TOGETHER, *KNOWN, "podherd"))
     values = _convert(thing, "", fields, ACTED) | _own(thing, own) | _pulls(thing, fields) | _crash_loop(thing, fields)
+    values |= _eviction(thing, fields) | _node_status(thing, fields)
     return values, tuple(sorted(KNOWN & fields.keys()))
 
 
@@ -121,3 +126,20 @@ def _crash_loop(thing: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     if not least <= period_s <= most:
         raise ConfigError(thing, f"crashLoopBackOff.{name}: {value!r} is not from 1s to 300s", "correct the field")
     return {"crash_loop_max_s": period_s}
+
+
+def _eviction(thing: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Thresholds that are given replace all defaults, unless `mergeDefaultEvictionSettings`."""
+    merge = _value(thing, "mergeDefaultEvictionSettings", fields.get("mergeDefaultEvictionSettings", False), flag)
+    if fields.get("evictionHard") is None:
+        return {}
+    given = _value(thing, "evictionHard", fields["evictionHard"], eviction)
+    return {"eviction_hard": with_defaults(given, merge)}
+
+
+def _node_status(thing: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """How often the node's status is reported, changed or not: as often as it is looked at, if only that is set."""
+    names = ("nodeStatusUpdateFrequency", "nodeStatusReportFrequency")
+    update_s, report_s = (_value(thing, name, fields.get(name, 0), period_s(0)) for name in names)
+    given = {"node_status_update_s": update_s, "node_status_report_s": report_s or update_s}
+    return {name: value for name, value in given.items() if value}

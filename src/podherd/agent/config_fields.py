@@ -4,6 +4,7 @@ KubeletConfiguration of kubelet.config.k8s.io/v1beta1, as of Kubernetes v1.37 (k
 podherd's own block `podherd:`. To act on one more field, move it from KNOWN to ACTED.
 """
 
+from podherd.agent.config_node import by_priority, grace_s, lease_s, reserved, taints
 from podherd.agent.config_values import (
     Convert,
     duration_s,
@@ -46,15 +47,39 @@ ACTED: dict[str, tuple[str, Convert]] = {
     "resolvConf": ("resolv_conf", text),
     "registryPullQPS": ("pull_qps", whole(0)),
     "registryBurst": ("pull_burst", whole(1)),
+    "kubeAPIQPS": ("kube_api_qps", whole(0)),
+    "kubeAPIBurst": ("kube_api_burst", whole(0)),
+    "eventRecordQPS": ("event_qps", whole(0)),
+    "eventBurst": ("event_burst", whole(0)),
+    "rotateCertificates": ("rotate_certificates", flag),
+    "registerNode": ("register_node", flag),
+    "registerWithTaints": ("node_taints", taints),
+    "providerID": ("provider_id", text),
+    "port": ("port", whole(1, 65535)),
+    "maxPods": ("max_pods", whole(0)),
+    "podsPerCore": ("pods_per_core", whole(0)),
+    "kubeReserved": ("kube_reserved", reserved),
+    "systemReserved": ("system_reserved", reserved),
+    "nodeLeaseDurationSeconds": ("node_lease_s", lease_s),
+    "nodeStatusMaxImages": ("node_status_max_images", whole(-1)),
+    "enableControllerAttachDetach": ("controller_attach_detach", flag),
+    "shutdownGracePeriod": ("shutdown_grace_s", grace_s),
+    "shutdownGracePeriodCriticalPods": ("shutdown_grace_critical_s", grace_s),
+    "shutdownGracePeriodByPodPriority": ("shutdown_grace_by_priority", by_priority),
+    "configMapAndSecretChangeDetectionStrategy": ("object_changes", one_of("Watch", "Cache", "Get")),
 }
 """Field to the name in model.settings.Settings and the value's check."""
 
-TOGETHER = ("serializeImagePulls", "maxParallelImagePulls", "crashLoopBackOff")
+TOGETHER = (
+    "serializeImagePulls", "maxParallelImagePulls", "crashLoopBackOff",
+    "evictionHard", "mergeDefaultEvictionSettings", "nodeStatusUpdateFrequency", "nodeStatusReportFrequency",
+)  # fmt: skip
 """Acted on too, by agent/config.py: they make a setting together, or are nested."""
 
 OWN: dict[str, tuple[str, Convert]] = {
     "nodeName": ("node_name", text),
     "rootDir": ("root_dir", path),
+    "inCluster": ("in_cluster", flag),
     "relistPeriod": ("relist_s", period_s(1)),
     "shards": ("shards", whole(1, 256)),
     "drainOnExit": ("drain_on_exit", flag),
@@ -66,25 +91,20 @@ OWN: dict[str, tuple[str, Convert]] = {
 CRASH_LOOP = {"maxContainerRestartPeriod": duration_s}
 
 _KNOWN = """
-enableServer address port readOnlyPort tlsCertFile tlsPrivateKeyFile tlsCipherSuites tlsMinVersion
-tlsCurvePreferences rotateCertificates serverTLSBootstrap authentication authorization
-imagePullCredentialsVerificationPolicy preloadedImagesVerificationAllowlist eventRecordQPS eventBurst
-enableDebuggingHandlers enableContentionProfiling healthzPort healthzBindAddress oomScoreAdj
-streamingConnectionIdleTimeout nodeStatusUpdateFrequency nodeStatusReportFrequency nodeLeaseDurationSeconds
-imageMinimumGCAge imageMaximumGCAge imageGCHighThresholdPercent imageGCLowThresholdPercent volumeStatsAggPeriod
-kubeletCgroups systemCgroups cgroupsPerQOS cpuManagerPolicy cpuManagerPolicyOptions
-cpuManagerReconcilePeriod memoryManagerPolicy topologyManagerPolicy topologyManagerScope
-topologyManagerPolicyOptions qosReserved hairpinMode maxPods podCIDR podPidsLimit runOnce nodeStatusMaxImages
-maxOpenFiles contentType kubeAPIQPS kubeAPIBurst evictionHard evictionSoft evictionSoftGracePeriod
-evictionPressureTransitionPeriod evictionMaxPodGracePeriod evictionMinimumReclaim mergeDefaultEvictionSettings
-podsPerCore enableControllerAttachDetach protectKernelDefaults makeIPTablesUtilChains iptablesMasqueradeBit
+enableServer address readOnlyPort tlsCertFile tlsPrivateKeyFile tlsCipherSuites tlsMinVersion tlsCurvePreferences
+serverTLSBootstrap authentication authorization imagePullCredentialsVerificationPolicy
+preloadedImagesVerificationAllowlist enableDebuggingHandlers enableContentionProfiling healthzPort
+healthzBindAddress oomScoreAdj streamingConnectionIdleTimeout imageMinimumGCAge imageMaximumGCAge
+imageGCHighThresholdPercent imageGCLowThresholdPercent volumeStatsAggPeriod kubeletCgroups systemCgroups
+cgroupsPerQOS cpuManagerPolicy cpuManagerPolicyOptions cpuManagerReconcilePeriod memoryManagerPolicy
+topologyManagerPolicy topologyManagerScope topologyManagerPolicyOptions qosReserved hairpinMode podCIDR podPidsLimit
+runOnce maxOpenFiles contentType evictionSoft evictionSoftGracePeriod evictionPressureTransitionPeriod
+evictionMaxPodGracePeriod evictionMinimumReclaim protectKernelDefaults makeIPTablesUtilChains iptablesMasqueradeBit
 iptablesDropBit featureGates failSwapOn memorySwap containerLogMaxSize containerLogMaxFiles containerLogMaxWorkers
-containerLogMonitorInterval configMapAndSecretChangeDetectionStrategy systemReserved kubeReserved reservedSystemCPUs
-showHiddenMetricsForVersion systemReservedCgroup kubeReservedCgroup enforceNodeAllocatable
-volumePluginDir providerID kernelMemcgNotification logging enableSystemLogHandler enableSystemLogQuery
-shutdownGracePeriod shutdownGracePeriodCriticalPods shutdownGracePeriodByPodPriority reservedMemory
-enableProfilingHandler enableDebugFlagsHandler memoryThrottlingFactor memoryReservationPolicy registerWithTaints
-registerNode tracing localStorageCapacityIsolation failCgroupV1
+containerLogMonitorInterval reservedSystemCPUs showHiddenMetricsForVersion systemReservedCgroup kubeReservedCgroup
+enforceNodeAllocatable volumePluginDir kernelMemcgNotification logging enableSystemLogHandler enableSystemLogQuery
+reservedMemory enableProfilingHandler enableDebugFlagsHandler memoryThrottlingFactor memoryReservationPolicy tracing
+localStorageCapacityIsolation failCgroupV1
 """
 
 KNOWN = frozenset(_KNOWN.split())

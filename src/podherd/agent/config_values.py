@@ -4,25 +4,20 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from podherd.model.go_duration import seconds_of
+
 Convert = Callable[[Any], Any]
 
 HOLLOW = "hollow"
 NO_LIMIT = 1_000_000
 """More than there can ever be of a thing that is counted on one node."""
 
-_UNITS_S = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
-
 
 def duration_s(value: Any) -> float:
     """Go's form of a duration, `1m30s`, in seconds; 0 or more."""
-    text = value.strip() if isinstance(value, str) else "0" if value == 0 and value is not False else ""
-    if text == "0":
+    if value == 0 and value is not False:
         return 0.0
-    parts = _PART.findall(text.removeprefix("+"))
-    if not parts or "".join(number + unit for number, unit in parts) != text.removeprefix("+"):
-        raise ValueError(f"{value!r} is not a duration such as 20s, 1m30s or 500ms")
-    return sum(float(number) * _UNITS_S[unit] for number, unit in parts)
+    return seconds_of(value.strip().removeprefix("+") if isinstance(value, str) else value)
 
 
 def period_s(default_s: float) -> Convert:

@@ -119,6 +119,11 @@ class Cri:
         """Remove a container, killing it if it runs. Idempotent."""
         await self._runtime.remove(pb.RemoveContainerRequest(container_id=container_id), self._request_s)
 
+    async def update_resources(self, container_id: str, resources: pb.LinuxContainerResources) -> None:
+        """Give a running container other resources; a field left 0 keeps its value."""
+        request = pb.UpdateContainerResourcesRequest(container_id=container_id, linux=resources)
+        await self._runtime.update_resources(request, self._request_s)
+
     async def container_status(self, container_id: str, timeout_s: float | None = None) -> pb.ContainerStatus:
         """One container; NOT_FOUND when the runtime has none of this id."""
         request = pb.ContainerStatusRequest(container_id=container_id)

@@ -27,6 +27,11 @@ class RuntimeCalls:
         self.create = call("CreateContainer", pb.CreateContainerRequest, pb.CreateContainerResponse.FromString)
         self.start = call("StartContainer", pb.StartContainerRequest, pb.StartContainerResponse.FromString)
         self.stop = call("StopContainer", pb.StopContainerRequest, pb.StopContainerResponse.FromString)
+        self.update_resources = call(
+            "UpdateContainerResources",
+            pb.UpdateContainerResourcesRequest,
+            pb.UpdateContainerResourcesResponse.FromString,
+        )
         self.remove = call("RemoveContainer", pb.RemoveContainerRequest, pb.RemoveContainerResponse.FromString)
         self.container_status = call(
             "ContainerStatus", pb.ContainerStatusRequest, pb.ContainerStatusResponse.FromString

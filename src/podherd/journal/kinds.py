@@ -16,6 +16,7 @@ import msgpack
 
 from podherd.errors import PodherdError, WireError
 from podherd.journal.fits import checked
+from podherd.machines import node as node_facts
 from podherd.machines import node_machine
 from podherd.machines.pleg import events as pleg_events
 from podherd.machines.pleg import instructions as pleg_instructions
@@ -24,10 +25,12 @@ from podherd.machines.pod import instructions as pod_instructions
 from podherd.machines.pod.policy import Policy
 from podherd.machines.sources import events as sources_events
 from podherd.machines.sources import instructions as sources_instructions
+from podherd.machines.status import events as status_events
+from podherd.machines.status import instructions as status_instructions
 from podherd.model.view import pod_of
 from podherd.native.changes import Change
 from podherd.steps.deeds import Deed
-from podherd.wire import codec, control, desired, node, observed, status
+from podherd.wire import api, codec, control, desired, evict, node, observed, status
 
 # A number once given stays: append.
 _KINDS: tuple[type, ...] = (
@@ -54,6 +57,17 @@ _KINDS: tuple[type, ...] = (
     node_machine.Looked, node_machine.NotLooked, node_machine.Refused, node_machine.Addresses,
     node_machine.ShardStarted, node_machine.ServerStarted, node_machine.TellShards, node_machine.TellShard,
     node_machine.TellServer,
+    evict.Evict, pod_events.ObjectsChanged, pod_instructions.Over, pod_instructions.ResizeContainer,
+    status_events.Patched, status_events.Deleted, status_events.MirrorMade, status_events.Failed, status_events.Woke,
+    status_instructions.PatchStatus, status_instructions.DeletePod, status_instructions.CreateMirror,
+    status_instructions.WakeAt,
+    node.Taint, node.NodeFacts, status.PodOver, api.ApiPod, api.ApiPodGone, api.ApiRoster,
+    sources_events.ApiItem, sources_events.ApiListed, sources_events.ApiPut, sources_events.ApiDropped,
+    sources_events.StatusStarted, sources_events.NodeLooked,
+    sources_instructions.Preempt, sources_instructions.TellStatus, sources_instructions.LookAtNode,
+    node_machine.Images, node_machine.ApiNode, node_machine.ReportFailed, node_machine.FactsWanted,
+    node_machine.TellFacts, node_machine.Report, node_machine.Emit, node.VolumesInUse, status.NodeEvent,
+    node_facts.Image, node_facts.Handler,
 )  # fmt: skip
 _NUMBER = {kind: number for number, kind in enumerate(_KINDS)}
 
@@ -70,7 +84,10 @@ def _packer(kind: type) -> Callable[[Any], Packed]:
 
 
 _PACK: dict[type, Callable[[Any], Packed]] = {kind: _packer(kind) for kind in _KINDS}
-_PACK[pod_events.Wanted] = lambda it: (_NUMBER[pod_events.Wanted], codec.pack(it.pod.body), it.cause)
+_PACK[pod_events.Wanted] = lambda it: (
+    _NUMBER[pod_events.Wanted], codec.pack(it.pod.body), it.cause,
+    it.refused, it.refused_message, it.resize_pending, it.resize_message,
+)  # fmt: skip
 _PACK[pod_instructions.Sync] = lambda it: (
     _NUMBER[pod_instructions.Sync], it.uid, it.namespace, it.name, it.plan_id, it.pod is not None, it.plan,
 )  # fmt: skip
@@ -130,7 +147,7 @@ def built(array: Packed) -> Any:
     kind = _kind(array)
     try:
         if kind is pod_events.Wanted:
-            return checked(pod_events.Wanted(pod_of(codec.unpack(array[1])), array[2]))
+            return checked(pod_events.Wanted(pod_of(codec.unpack(array[1])), *array[2:]))
         values = [read(value) for read, value in zip(_readers(kind), array[1:], strict=False)]
         if kind is pod_instructions.Sync:
             values[4] = None

@@ -18,10 +18,13 @@ from podherd.machines.pleg.machine import PlegMachine
 from podherd.machines.pod.instructions import Fault
 from podherd.machines.pod.machine import ShardMachine
 from podherd.machines.sources import SourcesMachine
+from podherd.machines.status import StatusMachine
 from podherd.wire import codec
-from podherd.wire.routes import NODE, PLEG, POD_SHARD, SOURCES, role_of
+from podherd.wire.routes import NODE, PLEG, POD_SHARD, SOURCES, STATUS, role_of
 
-MACHINES: dict[str, type] = {SOURCES: SourcesMachine, PLEG: PlegMachine, POD_SHARD: ShardMachine, NODE: NodeMachine}
+MACHINES: dict[str, type] = {
+    SOURCES: SourcesMachine, PLEG: PlegMachine, POD_SHARD: ShardMachine, NODE: NodeMachine, STATUS: StatusMachine,
+}  # fmt: skip
 """By the role of their actor."""
 OTHER_CODE = "written by other code; differences may come from that"
 

@@ -54,6 +54,54 @@ class Settings:
     max_parallel_pulls: int = 1
     """1: serial, as the kubelet's `serializeImagePulls`. Limits of pulls are the node's, all shards together."""
     shards: int = 2
+    kubeconfig: Path | None = None
+    """Of the API server to serve; None: standalone, unless `in_cluster`."""
+    bootstrap_kubeconfig: Path | None = None
+    """What may ask for the first client certificate where `kubeconfig` is not there yet."""
+    in_cluster: bool = False
+    """Whether to use the service account and API server of the pod that the agent runs in."""
+    cert_dir: Path | None = None
+    """Where certificates are kept; None: `<root>/pki`."""
+    rotate_certificates: bool = False
+    """Whether to ask for a new client certificate before the old one ends (`rotateCertificates`)."""
+    kube_api_qps: float = 50.0
+    """Requests a second to the API server, heartbeats apart; 0: no limit (`kubeAPIQPS`)."""
+    kube_api_burst: int = 100
+    event_qps: float = 50.0
+    """Events a second to the API server; 0: no limit (`eventRecordQPS`)."""
+    event_burst: int = 100
+    register_node: bool = True
+    node_labels: tuple[tuple[str, str], ...] = ()
+    node_taints: tuple[tuple[str, str, str], ...] = ()
+    """Key, value, effect of each taint that a new Node object gets (`registerWithTaints`)."""
+    node_ips: tuple[str, ...] = ()
+    """The node's addresses (`--node-ip`); empty: found on this machine."""
+    provider_id: str = ""
+    port: int = 10250
+    """Where the kubelet API listens; told as the node's daemonEndpoints."""
+    max_pods: int = 0
+    """Capacity for pods (`maxPods`); 0: 110 as the kubelet where an API server is served, else 10 000."""
+    pods_per_core: int = 0
+    kube_reserved: tuple[tuple[str, str], ...] = ()
+    system_reserved: tuple[tuple[str, str], ...] = ()
+    eviction_hard: tuple[tuple[str, str], ...] = ()
+    """Signal and threshold; empty: the kubelet's defaults (kubelet behaviour, section 8.1)."""
+    node_status_update_s: float = 10.0
+    node_status_report_s: float = 300.0
+    node_lease_s: int = 40
+    """Duration of the node's Lease; it is renewed every quarter of it."""
+    node_status_max_images: int = 50
+    """How many images the node's status lists; -1: all."""
+    controller_attach_detach: bool = True
+    shutdown_grace_s: float = 0.0
+    shutdown_grace_critical_s: float = 0.0
+    shutdown_grace_by_priority: tuple[tuple[int, float], ...] = ()
+    """Priority, and seconds for pods of at least that priority (`shutdownGracePeriodByPodPriority`)."""
+    credential_config: Path | None = None
+    """CredentialProviderConfig of image credential plugins (`--image-credential-provider-config`)."""
+    credential_bin_dir: Path | None = None
+    object_changes: str = "Watch"
+    """How changes of ConfigMaps and Secrets are found: Watch, Cache or Get."""
     drain_on_exit: bool = False
     log_level: str = "info"
 
@@ -61,6 +109,21 @@ class Settings:
     def admin_socket(self) -> Path:
         """The root-only socket that the command line talks to."""
         return self.root_dir / "podherd.sock"
+
+    @property
+    def serves_api(self) -> bool:
+        """Whether there is an API server, by whatever way it is found."""
+        return self.kubeconfig is not None or self.in_cluster
+
+    @property
+    def pki_dir(self) -> Path:
+        """Where certificates are kept."""
+        return self.cert_dir or self.root_dir / "pki"
+
+    @property
+    def pods_capacity(self) -> int:
+        """How many pods the node takes."""
+        return self.max_pods or (110 if self.serves_api else 10_000)
 
     def pod_dir(self, uid: str) -> Path:
         """The pod's data directory, `<root>/pods/<uid>` (kubelet behaviour, section 13.2).

@@ -13,6 +13,7 @@ CONTAINER_CREATING = "ContainerCreating"
 POD_INITIALIZING = "PodInitializing"
 CRASH_LOOP_BACK_OFF = "CrashLoopBackOff"
 IMAGE_PULL_BACK_OFF = "ImagePullBackOff"
+CREATE_CONFIG_ERROR = "CreateContainerConfigError"
 POST_START_HOOK_ERROR = "PostStartHookError"
 STATUS_UNKNOWN = "ContainerStatusUnknown"
 STATUS_UNKNOWN_EXIT = 137
@@ -23,6 +24,14 @@ LOST_MESSAGE = "The container could not be located when the pod was terminated"
 def rfc3339(at: float) -> str:
     """Epoch seconds as the API writes times, cut to whole seconds: `2026-01-02T03:04:05Z`."""
     return f"{datetime.fromtimestamp(int(at), UTC):%Y-%m-%dT%H:%M:%S}Z"
+
+
+def epoch_of(text: str) -> float:
+    """The API's time in epoch seconds; 0.0 for one that is none."""
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except ValueError:
+        return 0.0
 
 
 def rfc3339_micro(at: float) -> str:

@@ -34,10 +34,9 @@ class Row(NamedTuple):
 
 _KUBE_RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})
 _NO_VOLUME = (
-    "awsElasticBlockStore", "azureDisk", "azureFile", "cephfs", "cinder", "configMap", "csi",
-    "ephemeral", "fc", "flexVolume", "flocker", "gcePersistentDisk", "gitRepo", "glusterfs", "iscsi", "nfs",
-    "persistentVolumeClaim", "photonPersistentDisk", "portworxVolume", "quobyte", "rbd", "scaleIO",
-    "secret", "storageos", "vsphereVolume",
+    "awsElasticBlockStore", "azureDisk", "azureFile", "cephfs", "cinder", "fc", "flexVolume", "flocker",
+    "gcePersistentDisk", "gitRepo", "glusterfs", "iscsi", "nfs", "photonPersistentDisk", "portworxVolume", "quobyte",
+    "rbd", "scaleIO", "storageos", "vsphereVolume",
 )  # fmt: skip
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 
@@ -66,8 +65,6 @@ TABLE: tuple[Row, ...] = (
     Row("spec.containers[].resources.limits", Effect.WARN, "device plugins: the container gets no device",
         _has_device),
     Row("spec.volumes[].emptyDir.sizeLimit", Effect.WARN, "enforcing a size on disk", _on_disk),
-    Row("spec.nodeSelector", Effect.WARN, "admission by node labels: the pod runs here whatever they are"),
-    Row("spec.affinity", Effect.WARN, "admission by affinity: the pod runs here whatever it says"),
     Row("spec.topologySpreadConstraints", Effect.WARN, "spreading: the pod runs here"),
 )  # fmt: skip
 

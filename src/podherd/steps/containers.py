@@ -9,15 +9,17 @@ from functools import partial
 from cri_api.v1 import api_pb2 as pb
 
 from podherd.cri.convert import container_config
-from podherd.errors import CriError, PodherdError
+from podherd.errors import ContainerConfigError, CriError, PodherdError
 from podherd.machines.pod.events import Started, StartFailed
 from podherd.machines.pod.instructions import KillContainer, StartContainer
 from podherd.model.pod import Body, Container, ContainerKind
+from podherd.model.status import CREATE_CONFIG_ERROR as CONFIG_ERROR
 from podherd.steps import env_files, hooks, images, kill, logs, mounts, termination_log
 from podherd.steps.context import Context
+from podherd.steps.objects import lookup, variables_of_services
 from podherd.steps.sandbox import config_of
+from podherd.volumes.errors import VolumeError
 
-CONFIG_ERROR = "CreateContainerConfigError"
 CREATE_ERROR = "CreateContainerError"
 RUN_ERROR = "RunContainerError"
 POST_START_ERROR = "PostStartHookError"
@@ -69,7 +71,8 @@ async def _start(context: Context, container: Container, start: StartContainer) 
         build = partial(_config, context, container, attempt, present, start.target_id, mounted)
         config = await context.in_thread(build) if env_files.are_read(container) else build()
     except PodherdError as error:
-        return _failed(context, start, CONFIG_ERROR, str(error), field)
+        words = error.words if isinstance(error, ContainerConfigError | VolumeError) else str(error)
+        return _failed(context, start, CONFIG_ERROR, words, field)
     except OSError as error:
         return _failed(context, start, CREATE_ERROR, f"{error.filename}: {error.strerror}", field)
     try:
@@ -107,6 +110,8 @@ def _config(
         target_id=target_id,
         userns=context.userns,
         read_file=env_files.reader(context),
+        services=variables_of_services(context),
+        look=lookup(context),
     )
 
 

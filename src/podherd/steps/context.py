@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol, TypeVar, cast
 
@@ -16,9 +16,12 @@ from podherd.machines.pod.events import StepFailed, StepResult
 from podherd.machines.pod.instructions import Plan, Sync
 from podherd.model.pod import Pod
 from podherd.model.settings import Settings
+from podherd.steps.credentials import Credentials
 from podherd.steps.deeds import Note, NotedCri, noted, unnoted
+from podherd.steps.known_objects import KnownObjects
 from podherd.steps.pulls import Pulls
 from podherd.volumes.ready import Ready
+from podherd.wire.node import NodeFacts
 from podherd.wire.status import PodEvent
 
 T = TypeVar("T")
@@ -43,6 +46,16 @@ class Tools:
     host: Callable[[], Host]
     note: Note = unnoted
     """Told of each CRI call that changes something."""
+    node: NodeFacts | None = None
+    """What the node actor last told of the node; None before its first word."""
+    credentials: Credentials = field(init=False)
+    """Of image registries; made here, since they hang on settings alone."""
+    objects: KnownObjects | None = None
+    """None where no API server is served."""
+
+    def __post_init__(self) -> None:
+        """Files and plugins are first looked at by a pull."""
+        self.credentials = Credentials(self.settings, self.clock)
 
 
 class Step(Protocol):

@@ -18,6 +18,7 @@ CALLS = {
     "start_container": "StartContainer",
     "stop_container": "StopContainer",
     "remove_container": "RemoveContainer",
+    "update_resources": "UpdateContainerResources",
     "exec_sync": "ExecSync",
 }
 """Methods of Cri that change something, and the CRI's names for them."""

@@ -2,12 +2,14 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from podherd.cri.convert import Host
-from podherd.host import cpu_count, memory_bytes, node_ips
+from podherd.host import cpu_count, memory_bytes, node_ips, storage_bytes
+from podherd.model.quantity import QuantityError, bytes_of, milli_of
 from podherd.model.settings import Settings
 
 
@@ -20,11 +22,11 @@ class HostFacts:
         self._host = Host(
             memory_bytes=memory_bytes(),
             cpu_milli=1000 * cpu_count(),
-            ips=node_ips(),
+            ips=settings.node_ips or node_ips(),
             hugepage_sizes=tuple(sorted(_hugepage_sizes(sys))),
             cgroup_v2=(sys / "fs/cgroup/cgroup.controllers").exists(),
             thermal_paths=tuple(sorted(map(str, sys.glob("devices/system/cpu/cpu*/thermal_throttle")))),
-            storage_bytes=_size_bytes(settings.root_dir),
+            storage_bytes=storage_bytes(settings.root_dir),
             kernel=_kernel(os.uname().release),
             swap=_limits_swap(sys / "fs/cgroup"),
         )
@@ -32,6 +34,14 @@ class HostFacts:
     def use_ips(self, ips: tuple[str, ...]) -> None:
         """The node's addresses have changed."""
         self._host = replace(self._host, ips=ips)
+
+    def use_allocatable(self, given: Mapping[str, str]) -> None:
+        """What the node offers to pods has changed; a quantity that cannot be read counts as not told."""
+        amounts: dict[str, int] = {}
+        for name, text in given.items():
+            with suppress(QuantityError):
+                amounts[name] = milli_of(text) if name == "cpu" else bytes_of(text)
+        self._host = replace(self._host, allocatable=amounts)
 
     def now(self) -> Host:
         """With the text that the resolver file has now; a file that cannot be read counts as empty."""
@@ -55,14 +65,6 @@ def _text(path: str) -> str:
         return Path(path).read_text(errors="replace") if path else ""
     except OSError:
         return ""
-
-
-def _size_bytes(path: Path) -> int:
-    """Of the file system on which the path lies, or will once it is made."""
-    while not path.exists():
-        path = path.parent
-    facts = os.statvfs(path)
-    return facts.f_frsize * facts.f_blocks
 
 
 def _kernel(release: str) -> tuple[int, int]:

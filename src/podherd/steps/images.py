@@ -5,13 +5,15 @@ from typing import NamedTuple
 
 from cri_api.v1 import api_pb2 as pb
 
-from podherd.errors import CriError
+from podherd.errors import CriError, PodherdError
 from podherd.machines.pod.events import StartFailed
 from podherd.machines.pod.instructions import StartContainer
 from podherd.model.pod import Container
 from podherd.model.status import go_duration_ms
 from podherd.steps import reference
 from podherd.steps.context import Context
+from podherd.steps.credentials import Given
+from podherd.steps.objects import lookup
 from podherd.steps.pulls import Pull
 from podherd.steps.sandbox import config_of
 
@@ -65,16 +67,31 @@ async def _pull(context: Context, image: str, start: StartContainer, field: str)
         return _failed(context, start.name, "ImagePullBackOff", told, field)
     context.normal("Pulling", f'Pulling image "{image}"', field)
     progress = _Progress(context, image, field)
+    given = Given(())
     try:
-        pull = await context.tools.pulls.pull(image, config_of(context))
-    except CriError as error:
-        reason, words = _refusal(image, error.reason)
+        given = await context.tools.credentials.for_image(image, context.pod, lookup(context))
+        pull = await context.tools.pulls.pull(image, config_of(context), given.auths)
+    except PodherdError as error:
+        _tell_missing(context, given)
+        reason, words = _refusal(image, error.reason if isinstance(error, CriError) else str(error))
         context.warn("Failed", f'Failed to pull image "{image}": {words}', field)
         return _failed(context, start.name, reason, words, field, image_pull=True)
     finally:
         progress.end()
     context.normal("Pulled", _pulled(image, pull), field)
     return Present(pull.ref or image, pull.image)
+
+
+def _tell_missing(context: Context, given: Given) -> None:
+    """After a pull that failed: what may be why."""
+    if given.missing:
+        names = ", ".join(given.missing)
+        context.warn(
+            "FailedToRetrieveImagePullSecret",
+            f"Unable to retrieve some image pull secrets ({names}); attempting to pull the image may not succeed.",
+        )
+    for why in given.failed:
+        context.warn("FailedCredentialProvider", why)
 
 
 class _Progress:

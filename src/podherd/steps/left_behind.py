@@ -13,8 +13,8 @@ from typing import NamedTuple
 from podherd.machines.pod.events import LeftBehind
 from podherd.model.keys import shard_of
 from podherd.model.settings import Settings
-from podherd.steps.clean_up import LAST_WORDS
 from podherd.steps.logs import links_dir
+from podherd.steps.release import LAST_WORDS
 from podherd.volumes.errors import VolumeError
 from podherd.volumes.removal import remove_tree
 

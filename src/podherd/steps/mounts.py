@@ -13,6 +13,7 @@ from podherd.model.pod import Body, Container
 from podherd.steps import hosts, images, runtime_features
 from podherd.steps.context import Context
 from podherd.steps.files import write
+from podherd.steps.runtime_class import handler_of
 from podherd.steps.sub_path import sub_path_of
 from podherd.volumes.propagation import make_shared
 from podherd.volumes.ready import Ready
@@ -70,8 +71,7 @@ async def _recursive(context: Context, wanted: Body) -> bool:
     if not wanted.get("readOnly") or wanted.get("mountPropagation", "None") != "None":
         reason = "recursiveReadOnly needs readOnly: true and no mountPropagation"
         raise ContainerConfigError(thing, reason)
-    handler = context.pod.body["spec"].get("runtimeClassName") or ""
-    able = handler in await runtime_features.recursive_read_only(context.cri)
+    able = handler_of(context) in await runtime_features.recursive_read_only(context.cri)
     if not able and wanted["recursiveReadOnly"] == "Enabled":
         reason = f'volume "{wanted["name"]}" requested recursive read-only mode, but it is not supported by the runtime'
         raise ContainerConfigError(thing, reason, "use IfPossible, or a newer runtime on Linux 5.12 or later")

@@ -12,12 +12,14 @@ from cri_api.v1 import api_pb2 as pb
 
 from podherd.cri.client import Cri
 from podherd.errors import CriError
+from podherd.model.docker_config import Auth
 from podherd.model.settings import Settings
 from podherd.steps.pull_limits import Places, Rate, SharedRate
 
 SEEN_S = 0.5
 """How long the presence of an image is taken for granted."""
 SEEN_MAX = 256
+_Key = tuple[str, tuple[Auth, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +46,9 @@ def of_shard(cri: Cri, settings: Settings, clock: Callable[[], float]) -> "Pulls
 class Pulls:
     """Pulls in flight, and what was seen of images a moment ago.
 
-    Who asks for an image that is being pulled waits for that pull. A herd of pods of one image asks the runtime for
-    it twice a second and not once a container; an image removed in between fails a create, which is tried again.
+    Who asks for an image that is being pulled, with the same credentials, waits for that pull. A herd of pods of one
+    image asks the runtime for it twice a second and not once a container; an image removed in between fails a create,
+    which is tried again.
     """
 
     def __init__(
@@ -56,7 +59,7 @@ class Pulls:
         self._places = places
         self._rate = rate
         self._clock = clock
-        self._running: dict[str, asyncio.Task[Pull]] = {}
+        self._running: dict[_Key, asyncio.Task[Pull]] = {}
         self._pulling: set[str] = set()
         self._seen: dict[str, tuple[float, pb.Image]] = {}
 
@@ -76,24 +79,29 @@ class Pulls:
             self._seen[image] = (asked_at, status)
         return status
 
-    async def pull(self, image: str, sandbox_config: pb.PodSandboxConfig) -> Pull:
-        """The image, pulled now. Raises CriError. A cancelled caller leaves the pull going, for others or for later."""
-        if (task := self._running.get(image)) is None:
-            task = asyncio.get_running_loop().create_task(self._pull(image, sandbox_config), name=f"pull {image}")
-            self._running[image] = task
-            task.add_done_callback(lambda done: self._ended(image, done))
+    async def pull(self, image: str, sandbox_config: pb.PodSandboxConfig, auths: tuple[Auth, ...] = ()) -> Pull:
+        """The image, pulled now, with the first of the credentials that works; without any where there are none.
+
+        Raises CriError. A cancelled caller leaves the pull going, for others or for later.
+        """
+        key = image, auths
+        if (task := self._running.get(key)) is None:
+            work = self._pull(image, sandbox_config, auths)
+            task = asyncio.get_running_loop().create_task(work, name=f"pull {image}")
+            self._running[key] = task
+            task.add_done_callback(lambda done: self._ended(key, done))
         return await asyncio.shield(task)
 
     def is_pulling(self, image: str) -> bool:
         """Whether the runtime is pulling it now; False also while it waits for its turn."""
         return image in self._pulling
 
-    def _ended(self, image: str, task: asyncio.Task[Pull]) -> None:
-        del self._running[image]
+    def _ended(self, key: _Key, task: asyncio.Task[Pull]) -> None:
+        del self._running[key]
         if not task.cancelled():
             task.exception()  # seen, even when every caller was cancelled meanwhile
 
-    async def _pull(self, image: str, sandbox_config: pb.PodSandboxConfig) -> Pull:
+    async def _pull(self, image: str, sandbox_config: pb.PodSandboxConfig, auths: tuple[Auth, ...]) -> Pull:
         asked_at = self._clock()
         async with self._turn, self._places.one() if self._places is not None else nullcontext():
             if not self._rate.take():
@@ -101,11 +109,26 @@ class Pulls:
             began_at = self._clock()
             self._pulling.add(image)
             try:
-                ref = await self._cri.pull_image(image, sandbox_config)
+                ref = await self._try_each(image, sandbox_config, auths)
             finally:
                 self._pulling.discard(image)
             ended_at = self._clock()
         return Pull(ref, ended_at - began_at, ended_at - asked_at, await self._status(image))
+
+    async def _try_each(self, image: str, sandbox_config: pb.PodSandboxConfig, auths: tuple[Auth, ...]) -> str:
+        """The reference. Raises CriError, of several the first with what all of them say."""
+        if not auths:
+            return await self._cri.pull_image(image, sandbox_config)
+        failed: list[CriError] = []
+        for username, password in auths:
+            auth = pb.AuthConfig(username=username, password=password)
+            try:
+                return await self._cri.pull_image(image, sandbox_config, auth)
+            except CriError as error:
+                failed.append(error)
+        words = list(dict.fromkeys(error.reason for error in failed))
+        text = words[0] if len(words) == 1 else f"[{', '.join(words)}]"
+        raise CriError(failed[0].thing, failed[0].code, text)
 
     async def _status(self, image: str) -> pb.Image | None:
         """Size and user of the image; a failure here is no failure of the pull."""

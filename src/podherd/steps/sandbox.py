@@ -7,6 +7,7 @@ from podherd.errors import CriError, PodherdError
 from podherd.machines.pod.events import SandboxFailed
 from podherd.steps import userns
 from podherd.steps.context import Context
+from podherd.steps.runtime_class import handler_of
 
 
 class Sandbox:
@@ -43,8 +44,8 @@ async def _make(context: Context, attempt: int) -> bool:
     context.sandbox_attempt = attempt
     for caution in cautions(context.pod, context.settings, context.tools.host()):
         context.warn(caution.reason, caution.message)
-    handler = context.pod.body["spec"].get("runtimeClassName") or ""
     try:
+        handler = handler_of(context)
         context.sandbox_id = await context.change(context.cri.run_sandbox(config_of(context), handler))
     except PodherdError as error:
         reason = error.reason if isinstance(error, CriError) else str(error)

@@ -15,6 +15,7 @@ from podherd.cri.convert.security import check_strict_groups, wants_strict_group
 from podherd.errors import ContainerConfigError
 from podherd.model.settings import Settings
 from podherd.steps.context import Context
+from podherd.steps.runtime_class import handler_of
 
 FILE = "userns"
 
@@ -29,7 +30,7 @@ async def prepare(context: Context) -> None:
     if context.plan.make_sandbox is not None and (own or wants_strict_groups(pod)):
         able = await context.cri.status()
         if own:
-            userns.check_supported(pod.body["spec"].get("runtimeClassName") or "", able.runtime_handlers)
+            userns.check_supported(handler_of(context), able.runtime_handlers)
         if wants_strict_groups(pod):
             check_strict_groups(able.features)
     if own:

@@ -22,10 +22,11 @@ _NAME_MAX = 255
 
 
 class File(NamedTuple):
-    """What a file holds, and its mode."""
+    """What a file holds, its mode, and the user who owns it where that is not the agent's."""
 
     content: bytes
     mode: int
+    user: int | None = None
 
 
 Files = Mapping[str, File]
@@ -113,6 +114,8 @@ def _write_file(version: str, path: str, file: File) -> None:
     with open(fd, "wb") as written:
         written.write(file.content)
         os.fchmod(fd, file.mode)
+        if file.user is not None:
+            os.fchown(fd, file.user, -1)
 
 
 def _top_names(files: Files) -> set[str]:

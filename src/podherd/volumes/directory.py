@@ -11,7 +11,10 @@ from podherd.volumes.ready import Site
 EMPTY_DIRS = "kubernetes.io~empty-dir"
 DOWNWARD = "kubernetes.io~downward-api"
 PROJECTED = "kubernetes.io~projected"
-OWN_PLUGINS = (EMPTY_DIRS, DOWNWARD, PROJECTED)
+SECRET = "kubernetes.io~secret"
+CONFIG_MAP = "kubernetes.io~configmap"
+LOCAL = "kubernetes.io~local-volume"
+OWN_PLUGINS = (EMPTY_DIRS, DOWNWARD, PROJECTED, SECRET, CONFIG_MAP, LOCAL)
 """Plugins whose volumes may be mounts, made by us and for us to unmount."""
 UNFINISHED = 0
 """The mode of a root directory until its owner and mode are set. Whatever a container does to it later stays so."""

@@ -8,11 +8,13 @@ class VolumeError(PodherdError):
 
     A file's name may be any bytes; in the error's text those that are no UTF-8 stand escaped, as it goes over the wire.
     words: the kubelet's own sentence where it has one, for events and status that tools match; else all of the error.
+    said: the whole text of the FailedMount event where it is not `MountVolume.SetUp failed for volume…`, else empty.
     """
 
-    def __init__(self, thing: str, reason: str, mend: str = "", words: str = "") -> None:
+    def __init__(self, thing: str, reason: str, mend: str = "", words: str = "", said: str = "") -> None:
         super().__init__(_printable(thing), _printable(reason), mend)
         self.words = _printable(words) or str(self)
+        self.said = _printable(said)
 
 
 def _printable(text: str) -> str:

@@ -1,14 +1,17 @@
 """projected: several sources in one volume (kubelet behaviour, section 13.3).
 
-Of its sources only downwardAPI can be followed without an API server. The kubelet refuses the whole kind where it has
-no API client, even for such a volume ("because kube client is not configured"); podherd writes it, since nothing in it
-needs one. Other sources are refused when the manifest is read.
+The kubelet refuses the whole kind where it has no API client, even for a volume of downwardAPI alone ("because kube
+client is not configured"); podherd writes that, since nothing in it needs one.
 """
 
+from collections.abc import Callable
+
+from podherd.machines.objects import references
 from podherd.model.pod import Body
-from podherd.volumes import content, directory, downward
+from podherd.volumes import content, directory, downward, keyed, trust
 from podherd.volumes.atomic import File
 from podherd.volumes.errors import VolumeError
+from podherd.volumes.private import private_mode, private_user
 from podherd.volumes.ready import Ready, Site
 
 
@@ -22,13 +25,50 @@ def prepare(site: Site, name: str, source: Body) -> Ready:
         except VolumeError as error:
             failed.append(error.words)
     if failed:
-        raise VolumeError(f"volume {name}", "; ".join(failed))
+        words = aggregate(failed)
+        raise VolumeError(f"volume {name}", words, words=words)
     return content.place(site, directory.PROJECTED, name, files)
+
+
+def aggregate(words: list[str]) -> str:
+    """Several errors as the kubelet writes them: each once, in brackets when they are more than one."""
+    each = list(dict.fromkeys(words))
+    return each[0] if len(each) == 1 else f"[{', '.join(each)}]"
 
 
 def _files_of(site: Site, part: Body, default_mode: int) -> dict[str, File]:
     for kind, source in part.items():
-        if kind != "downwardAPI":
-            raise VolumeError(f"source {kind}", "needs an API server to read from")
-        return downward.files_of(site, source, default_mode)
+        if (make := _SOURCES.get(kind)) is None:
+            raise VolumeError(f"source {kind}", "is not supported", "leave it out of the projected volume")
+        return make(site, source, default_mode)
     return {}
+
+
+def _config_map(site: Site, source: Body, default_mode: int) -> dict[str, File]:
+    return keyed.files_of(site, keyed.CONFIG_MAP, source.get("name") or "", source, default_mode)
+
+
+def _secret(site: Site, source: Body, default_mode: int) -> dict[str, File]:
+    return keyed.files_of(site, keyed.SECRET, source.get("name") or "", source, default_mode)
+
+
+def _token(site: Site, source: Body, default_mode: int) -> dict[str, File]:
+    found = site.look(references.token(site.pod, source))
+    if found.body is None:
+        raise VolumeError("source serviceAccountToken", found.problem, words=found.problem)
+    text = str(found.mapping.get("token") or "")
+    return {source["path"]: File(text.encode(), private_mode(site, default_mode), private_user(site.pod))}
+
+
+def _trust(site: Site, source: Body, default_mode: int) -> dict[str, File]:
+    bundle = trust.anchors(site, source)
+    return {source["path"]: File(bundle, private_mode(site, default_mode), private_user(site.pod))}
+
+
+_SOURCES: dict[str, Callable[[Site, Body, int], dict[str, File]]] = {
+    "downwardAPI": downward.files_of,
+    "configMap": _config_map,
+    "secret": _secret,
+    "serviceAccountToken": _token,
+    "clusterTrustBundle": _trust,
+}

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from podherd.model.pod import Body
-from podherd.volumes import downward, empty_dir, host_path, image, projected
+from podherd.volumes import config_map, downward, empty_dir, host_path, image, projected, secret
 from podherd.volumes.errors import VolumeError
 from podherd.volumes.ready import Ready, Site
 
@@ -16,7 +16,10 @@ KINDS: dict[str, Prepare] = {
     "downwardAPI": downward.prepare,
     "projected": projected.prepare,
     "image": image.prepare,
+    "configMap": config_map.prepare,
+    "secret": secret.prepare,
 }
+_CONTENT = frozenset({"downwardAPI", "projected", "configMap", "secret"})
 
 
 def kind_of(volume: Body) -> str:
@@ -31,6 +34,11 @@ def prepare(site: Site, volume: Body) -> Ready:
         kinds = ", ".join(sorted(KINDS))
         raise VolumeError(f'volume "{name}"', f"kind {kind} is not supported", f"use one of {kinds}")
     return make(site, name, volume.get(kind) or {})
+
+
+def is_content(volume: Body) -> bool:
+    """Whether its files tell of something that changes, so that they are written anew while containers run."""
+    return kind_of(volume) in _CONTENT
 
 
 def may_block(volume: Body) -> bool:

@@ -2,18 +2,26 @@
 
 from collections.abc import Hashable
 
+from podherd.wire.api import ApiPod, ApiPodGone, ApiRoster
 from podherd.wire.control import Drain, Drained, Hello
 from podherd.wire.desired import Desired, Gone, Roster
-from podherd.wire.node import NodeState, PlegHealth, RuntimeState
+from podherd.wire.evict import Evict
+from podherd.wire.node import NodeFacts, NodeState, PlegHealth, RuntimeState, VolumesInUse
+from podherd.wire.objects import Needs, ObjectState
 from podherd.wire.observed import Observed, ObservedRoster, Reinspect
-from podherd.wire.status import PodForgotten, SourceProblem, StatusChanged
+from podherd.wire.status import PodForgotten, PodOver, SourceProblem, StatusChanged
 
 _BY_UID: dict[type, str] = {
     Desired: "desired", Gone: "desired",
     Observed: "observed", Reinspect: "reinspect",
     StatusChanged: "status", PodForgotten: "status",
+    ApiPod: "api", ApiPodGone: "api",
+    Needs: "needs", Evict: "evict", PodOver: "over",
 }  # fmt: skip
-_SINGLE = frozenset({Drain, Drained, Hello, Roster, ObservedRoster, PlegHealth, NodeState, RuntimeState})
+_SINGLE = frozenset({
+    Drain, Drained, Hello, Roster, ObservedRoster, PlegHealth, NodeState, RuntimeState,
+    ApiRoster, NodeFacts, VolumesInUse,
+})  # fmt: skip
 
 
 def key_of(message: object) -> Hashable | None:
@@ -25,4 +33,6 @@ def key_of(message: object) -> Hashable | None:
         return kind
     if isinstance(message, SourceProblem):
         return kind, message.thing
+    if isinstance(message, ObjectState):
+        return kind, message.of
     return None

@@ -12,19 +12,24 @@ from typing import Any, NamedTuple, TypeAlias, get_args, get_origin, get_type_hi
 import msgpack
 
 from podherd.errors import WireError
-from podherd.wire import control, desired, node, observed, status
+from podherd.wire import api, control, desired, evict, node, objects, observed, status
 
 VERSION = 1
 Message: TypeAlias = Any
 """Any dataclass of a lane file; the union would say no more than the registry below."""
 
-_NESTED = (observed.SandboxSeen, observed.ContainerSeen)
+_NESTED = (observed.SandboxSeen, observed.ContainerSeen, node.Taint, objects.Ref)
 _KINDS: tuple[type, ...] = (
     desired.Desired, desired.Gone, desired.Roster,
     observed.Observed, observed.ObservedRoster, observed.Reinspect,
     status.StatusChanged, status.PodForgotten, status.PodEvent, status.SourceProblem,
     control.Hello, control.Ask, control.Answer, control.Drain, control.Drained,
     node.PlegHealth, node.NodeState, node.RuntimeState,
+    api.ApiPod, api.ApiPodGone, api.ApiRoster,
+    objects.Needs, objects.ObjectState,
+    evict.Evict,
+    status.PodOver, status.NodeEvent,
+    node.NodeFacts, node.VolumesInUse,
 )  # fmt: skip
 
 

@@ -14,6 +14,13 @@ class Desired:
     body: bytes
     cause: str
     """What made this so, for people: `file /etc/podherd/web.yaml created`."""
+    refused: str = ""
+    """Reason of the Failed status that the node's admission gives the pod (`OutOfcpu`); empty: it may run."""
+    refused_message: str = ""
+    """Why, without `Pod was rejected: `, which the status puts before it."""
+    resize_pending: str = ""
+    """`Deferred` or `Infeasible`: the spec asks for resources that `body` does not grant; empty: it grants all."""
+    resize_message: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Facts about the node and the runtime's health, to the node actor and the server."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,47 @@ class NodeState:
 
     at: float
     node: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """One v1.Taint."""
+
+    key: str
+    value: str
+    effect: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """The node as admission and others must know it. Told at the start (from this machine alone) and when it changes.
+
+    uid: of the Node object; empty as long as none is known. deleting: it has a deletionTimestamp.
+    capacity, allocatable: resource to quantity. pressure: conditions that are True, `MemoryPressure` and so on.
+    volumes_attached: `status.volumesAttached[].name`. shutting_down: new pods are refused (NodeShutdown).
+    csi_sockets: driver name to the path of its socket.
+    """
+
+    name: str
+    uid: str
+    deleting: bool
+    labels: dict[str, str]
+    annotations: dict[str, str]
+    taints: tuple[Taint, ...]
+    capacity: dict[str, str]
+    allocatable: dict[str, str]
+    pressure: tuple[str, ...] = ()
+    volumes_attached: tuple[str, ...] = ()
+    shutting_down: bool = False
+    csi_sockets: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class VolumesInUse:
+    """Attachable volumes (`kubernetes.io/csi/<driver>^<handle>`) that pods of the sending shard use or still hold."""
+
+    shard: str
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

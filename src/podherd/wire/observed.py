@@ -1,6 +1,6 @@
 """UP lane: what the runtime holds, from the PLEG actor to the pod shards, and the shards' wish to look again."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,8 @@ class ContainerSeen:
 
     state: `created`, `running`, `exited` or `unknown`. attempt: CRI metadata attempt (the restart count).
     message: the container's last words (its termination message) where it has any, else the runtime's.
+    resources: as the runtime has them now, `cpu_shares`, `cpu_period` and `cpu_quota` (microseconds), `memory_limit`
+    (bytes), without those that are 0; empty from a runtime that does not tell.
     user: uid, gid and supplemental groups of its first process where the runtime tells them, else empty.
     """
 
@@ -44,6 +46,7 @@ class ContainerSeen:
     image_ref: str
     annotations: dict[str, str]
     user: tuple[int, ...] = ()
+    resources: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

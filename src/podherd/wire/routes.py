@@ -4,33 +4,53 @@ An actor's *role* is its name without the shard number: `pod_shard-1` has the ro
 """
 
 from podherd.errors import WireError
+from podherd.wire.api import ApiPod, ApiPodGone, ApiRoster
 from podherd.wire.control import Answer, Ask, Drain, Drained, Hello
 from podherd.wire.desired import Desired, Gone, Roster
-from podherd.wire.node import NodeState, PlegHealth, RuntimeState
+from podherd.wire.evict import Evict
+from podherd.wire.node import NodeFacts, NodeState, PlegHealth, RuntimeState, VolumesInUse
+from podherd.wire.objects import Needs, ObjectState
 from podherd.wire.observed import Observed, ObservedRoster, Reinspect
-from podherd.wire.status import PodEvent, PodForgotten, SourceProblem, StatusChanged
+from podherd.wire.status import NodeEvent, PodEvent, PodForgotten, PodOver, SourceProblem, StatusChanged
 
 SOURCES = "sources"
 PLEG = "pleg"
 POD_SHARD = "pod_shard"
 NODE = "node"
 SERVER = "server"
+STATUS = "status"
+EVENTS = "events"
+OBJECTS = "objects"
 
 ROUTES: dict[tuple[str, str], frozenset[type]] = {
-    (SOURCES, POD_SHARD): frozenset({Desired, Gone, Roster}),
+    (SOURCES, POD_SHARD): frozenset({Hello, Desired, Gone, Roster, Evict}),
     (SOURCES, SERVER): frozenset({Hello, SourceProblem}),
+    (SOURCES, STATUS): frozenset({Desired, Gone, Roster, ApiPod, ApiPodGone, ApiRoster}),
+    (SOURCES, EVENTS): frozenset({PodEvent}),
+    (SOURCES, NODE): frozenset({Hello}),
     (PLEG, POD_SHARD): frozenset({Observed, ObservedRoster}),
     (PLEG, NODE): frozenset({PlegHealth}),
     (PLEG, SERVER): frozenset({PlegHealth}),
-    (POD_SHARD, SOURCES): frozenset({Hello}),
+    (POD_SHARD, SOURCES): frozenset({Hello, PodOver}),
     (POD_SHARD, PLEG): frozenset({Reinspect, Hello}),
-    (POD_SHARD, NODE): frozenset({Hello}),
+    (POD_SHARD, NODE): frozenset({Hello, VolumesInUse}),
     (POD_SHARD, SERVER): frozenset({Hello, StatusChanged, PodForgotten, PodEvent, Answer, Drained}),
-    (NODE, POD_SHARD): frozenset({RuntimeState}),
+    (POD_SHARD, STATUS): frozenset({StatusChanged, PodForgotten}),
+    (POD_SHARD, EVENTS): frozenset({PodEvent}),
+    (POD_SHARD, OBJECTS): frozenset({Hello, Needs}),
+    (NODE, POD_SHARD): frozenset({RuntimeState, NodeFacts, Evict}),
     (NODE, SERVER): frozenset({NodeState, Answer}),
+    (NODE, SOURCES): frozenset({NodeFacts}),
+    (NODE, STATUS): frozenset({NodeFacts}),
+    (NODE, EVENTS): frozenset({NodeFacts, NodeEvent}),
     (SERVER, SOURCES): frozenset({Hello}),
     (SERVER, POD_SHARD): frozenset({Hello, Ask, Drain}),
     (SERVER, NODE): frozenset({Hello, Ask}),
+    (STATUS, SOURCES): frozenset({Hello}),
+    (STATUS, POD_SHARD): frozenset({Hello}),
+    (STATUS, NODE): frozenset({Hello}),
+    (EVENTS, NODE): frozenset({Hello}),
+    (OBJECTS, POD_SHARD): frozenset({Hello, ObjectState}),
 }
 
 

@@ -18,6 +18,8 @@ class StatusChanged:
     status: bytes
     sidecars: tuple[str, ...] = ()
     """Names of its restartable init containers: a v1.PodStatus does not tell them from the others."""
+    finished: bool = False
+    """Nothing of it runs or will, its volumes are unmounted and its cgroup is gone: the API object may be deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,13 @@ class PodForgotten:
 
 
 @dataclass(frozen=True, slots=True)
+class PodOver:
+    """Shard to sources: nothing of the pod runs and nothing will; what it had of the node is free again."""
+
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
 class PodEvent:
     """A Kubernetes event about a pod, with the kubelet's reason and text. type: `Normal` or `Warning`."""
 
@@ -38,6 +47,16 @@ class PodEvent:
     name: str
     field_path: str
     """`spec.containers{web}`, or empty for the pod itself."""
+    at: float
+    type: str
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeEvent:
+    """A Kubernetes event about the node. type: `Normal` or `Warning`."""
+
     at: float
     type: str
     reason: str

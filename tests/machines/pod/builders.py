@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from podherd.machines.pod.events import StepResult, Synced, Wanted
-from podherd.machines.pod.instructions import Instruction, Publish, Sync
+from podherd.machines.pod.instructions import Instruction, Plan, Publish, Sync
 from podherd.machines.pod.machine import ShardMachine
 from podherd.machines.pod.policy import Policy
 from podherd.model import keys
@@ -17,6 +17,8 @@ from podherd.wire.observed import ContainerSeen, Observed, ObservedRoster, Sandb
 T0 = 1_800_000_000.0
 POLICY = Policy(node_name="n1", host_ips=("192.0.2.1",))
 READY = RuntimeState(True, True, "", "cgroupfs")
+RELEASE = Plan(release=True)
+"""All that is done for a pod that is over, as long as its source holds on to it."""
 
 
 def pod(
@@ -105,6 +107,10 @@ def sync_of(out: list[Instruction]) -> Sync:
 
 def syncs(out: list[Instruction]) -> list[Sync]:
     return [each for each in out if isinstance(each, Sync)]
+
+
+def plans(out: list[Instruction]) -> list[Plan]:
+    return [each.plan for each in syncs(out)]
 
 
 def status_of(out: list[Instruction]) -> Any:

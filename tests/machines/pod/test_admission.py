@@ -4,11 +4,22 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.machines.pod.builders import POLICY, T0, container, machine, observed, sandbox, status_of, sync_of, syncs
+from tests.machines.pod.builders import (
+    POLICY,
+    T0,
+    container,
+    machine,
+    observed,
+    sandbox,
+    status_of,
+    sync_of,
+    synced,
+    syncs,
+)
 from tests.machines.pod.told import pod
 
 from podherd.machines.pod.events import Wanted, Woke
-from podherd.machines.pod.instructions import Instruction, KillContainer, Record
+from podherd.machines.pod.instructions import CancelSync, Instruction, KillContainer, Over, Publish, Record
 from podherd.machines.pod.policy import Policy
 from podherd.model.pod import Pod
 from podherd.wire.desired import Gone
@@ -62,3 +73,39 @@ def test_a_refused_pod_that_ran_under_other_rules_is_stopped() -> None:
     assert plan.kill == (KillContainer("c0", "main", 30, "Stopping container main"),)
     assert plan.stop_sandboxes == ("s0",)
     assert status_of(out)["containerStatuses"][0]["state"].keys() == {"running"}
+
+
+REFUSED = ("OutOfcpu", "Node didn't have enough resource: cpu, requested: 2, used: 1, capacity: 2")
+
+
+def test_a_pod_that_the_nodes_admission_refuses_fails_once_and_holds_nothing() -> None:
+    shard, wanted = machine(), Wanted(pod(metadata={"generation": 1}), "api", *REFUSED)
+    out = shard.handle(T0 + 1, wanted)
+    assert (syncs(out), events(out)) == ([], [("Warning", *REFUSED)])
+    status = status_of(out)
+    told = {key: status.get(key) for key in ("phase", "reason", "message", "containerStatuses")}
+    message = f"Pod was rejected: {REFUSED[1]}"
+    assert told == {"phase": "Failed", "reason": "OutOfcpu", "message": message, "containerStatuses": None}
+    assert [each.finished for each in out if isinstance(each, Publish)] == [True]
+    assert Over("u1") in out
+    again = [*shard.handle(T0 + 2, wanted), *shard.handle(T0 + 3, Wanted(wanted.pod, "api"))]
+    assert again == []
+
+
+def test_a_pod_that_runs_and_is_refused_is_stopped() -> None:
+    shard = machine()
+    sync = sync_of(shard.handle(T0 + 1, Wanted(pod(), "api")))
+    out = shard.handle(T0 + 2, Wanted(pod(), "api", *REFUSED))
+    assert CancelSync("u1", sync.plan_id) in out
+    shard.handle(T0 + 3, synced(sync, T0 + 3, cancelled=True))
+    out = shard.handle(T0 + 4, observed(T0 + 4, [sandbox()], [container()]))
+    assert [kill.id for kill in sync_of(out).plan.kill] == ["c0"]
+    assert status_of(out)["reason"] == "OutOfcpu"
+
+
+def test_what_the_api_knows_as_refused_is_told_without_containers_and_without_a_second_event() -> None:
+    known = pod(source="api")
+    known.body["status"] = {"phase": "Failed", "reason": "OutOfcpu", "message": "no"}  # type: ignore[index]
+    out = machine().handle(T0 + 1, Wanted(known, "api", *REFUSED))
+    assert events(out) == []
+    assert (status_of(out)["reason"], status_of(out).get("containerStatuses")) == ("OutOfcpu", None)

@@ -3,11 +3,13 @@
 from tests.machines.pod.builders import (
     POLICY,
     READY,
+    RELEASE,
     T0,
     container,
     exited,
     machine,
     observed,
+    plans,
     pod,
     sandbox,
     status_of,
@@ -25,6 +27,7 @@ from podherd.machines.pod.instructions import (
     Instruction,
     KillContainer,
     LookAgain,
+    Over,
     Plan,
     Publish,
     Sync,
@@ -78,7 +81,7 @@ def test_the_final_status_is_published_before_the_removal() -> None:
     sync = sync_of(shard.handle(T0 + 9, GONE))
     shard.handle(T0 + 10, synced(sync, T0 + 10))
     out = shard.handle(T0 + 11, stopped(T0 + 11))  # type: ignore[arg-type]
-    assert [type(each) for each in out] == [Publish, Sync]
+    assert [type(each) for each in out] == [Publish, Over, Sync]
     assert status_of(out)["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 143
 
 
@@ -96,8 +99,10 @@ def test_a_deleted_api_pod_is_stopped_and_kept_until_its_source_lets_go() -> Non
     sync = sync_of(shard.handle(T0 + 9, wanted(source="api", metadata=deleted)))
     assert sync.plan == kill(5)
     shard.handle(T0 + 10, synced(sync, T0 + 10))
-    assert syncs(shard.handle(T0 + 11, stopped(T0 + 11))) == []  # type: ignore[arg-type]
-    assert sync_of(shard.handle(T0 + 12, GONE)).plan == REMOVAL
+    release = sync_of(shard.handle(T0 + 11, stopped(T0 + 11)))  # type: ignore[arg-type]
+    assert release.plan == RELEASE
+    assert syncs(shard.handle(T0 + 12, synced(release, T0 + 12, did=False))) == []
+    assert sync_of(shard.handle(T0 + 13, GONE)).plan == REMOVAL
 
 
 def test_a_shorter_grace_breaks_the_running_kill_off_and_a_longer_one_does_not() -> None:
@@ -327,7 +332,7 @@ def test_a_pod_that_ended_while_unseen_by_its_shard_is_not_run_again() -> None:
     shard.handle(T0, READY, observed(T0, [sandbox(ready=False)], [exited("c0", T0, 0)]), wanted(pod(restart="Never")))
     out = shard.handle(T0 + 1, ObservedRoster(("u1",), T0))
     assert status_of(out)["phase"] == "Succeeded"
-    assert syncs(out) == []
+    assert plans(out) == [RELEASE]
 
 
 def test_forgotten_pods_are_remembered_for_a_while_only() -> None:

@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import pytest
 from tests.machines.pod.builders import (
+    RELEASE,
     T0,
     container,
     exited,
     machine,
     observed,
+    plans,
     pod,
     sandbox,
     status_of,
@@ -18,7 +20,7 @@ from tests.machines.pod.builders import (
     wanted,
 )
 
-from podherd.machines.pod.events import Started, Woke
+from podherd.machines.pod.events import Started, StartFailed, Woke
 from podherd.machines.pod.instructions import Instruction, KillContainer, Plan, Publish, Record, StartContainer, WakeAt
 from podherd.machines.pod.machine import ShardMachine
 from podherd.wire.observed import ContainerSeen
@@ -105,7 +107,7 @@ def test_a_pod_whose_containers_are_done_only_loses_its_sandbox(policy: str, cod
     assert status_of(out)["phase"] == phase
     assert sync_of(out).plan == Plan(stop_sandboxes=("s0",))
     shard.handle(T0 + 10, synced(sync_of(out), T0 + 10))
-    assert syncs(see(shard, T0 + 11, exited("main0", T0 + 9, code), ready=False)) == []
+    assert plans(see(shard, T0 + 11, exited("main0", T0 + 9, code), ready=False)) == [RELEASE]
 
 
 def test_on_failure_restarts_a_failed_container_and_keeps_the_pod_running() -> None:
@@ -136,7 +138,7 @@ def test_sync_3_no_second_sandbox_for_a_pod_that_succeeded() -> None:
     shard = running(restart="OnFailure")
     out = see(shard, T0 + 9, exited("main0", T0 + 9, 0), ready=False)
     assert status_of(out)["phase"] == "Succeeded"
-    assert syncs(out) == []
+    assert plans(out) == [RELEASE]
 
 
 def test_a_terminal_phase_is_never_left() -> None:
@@ -230,3 +232,16 @@ def test_a_plan_without_effect_is_not_repeated_at_once() -> None:
     due = next(each.at for each in out if isinstance(each, WakeAt))
     assert T0 + 20 <= due <= T0 + 25
     assert sync_of(shard.handle(due, Woke("u1"))).plan == sync.plan
+
+
+def test_an_end_from_before_the_clock_was_set_back_holds_no_restart_for_longer_than_its_back_off() -> None:
+    shard, back, ended = running(), T0 - 3600, exited("main0", T0 + 9)
+    before = sync_of(see(shard, T0 + 9, ended))
+    failed = StartFailed("main", "RunContainerError", "busy")
+    shard.handle(back, Woke("u1"))
+    shard.handle(back + 1, synced(before, back + 1, failed))
+    see(shard, back + 2, ended)
+    again = sync_of(shard.handle(back + 20, Woke("u1")))
+    shard.handle(back + 21, synced(again, back + 21, failed))
+    see(shard, back + 22, ended)
+    assert plans(shard.handle(back + 60, Woke("u1"))) == [again.plan]

@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 from tests.machines.pod.builders import (
+    RELEASE,
     T0,
     container,
     exited,
     machine,
     observed,
+    plans,
     sandbox,
     status_of,
     sync_of,
@@ -155,7 +157,7 @@ def test_a_pod_past_its_deadline_fails_and_is_stopped() -> None:
     assert [(kill.name, kill.hook) for kill in kills(out)] == [("main", HOOK)]
     shard.handle(T0 + 61, synced(sync_of(out), T0 + 61))
     out = shard.handle(T0 + 62, observed(T0 + 62, [sandbox(ready=False)], [exited("main", T0 + 61, 143)]))
-    assert (syncs(out), status_of(out)["reason"]) == ([], "DeadlineExceeded")
+    assert (plans(out), status_of(out)["reason"]) == ([RELEASE], "DeadlineExceeded")
 
 
 def test_the_deadline_does_not_touch_a_pod_that_is_done() -> None:

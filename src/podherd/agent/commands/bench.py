@@ -1,4 +1,4 @@
-"""`podherd bench start` and `podherd hollow`: other rooms' programs, with the words that follow passed on."""
+"""`podherd bench` and `podherd hollow`: other rooms' programs, with the words that follow passed on."""
 
 from importlib import import_module
 
@@ -18,6 +18,12 @@ def _bench() -> None:
 def start(context: typer.Context) -> None:
     """Start many pods from one directory and measure it: `podherd bench start --help`."""
     _run("podherd.benchmarks.node.start", context)
+
+
+@bench.command(context_settings=PASS_ON)
+def ready(context: typer.Context) -> None:
+    """Time one pod at a time to Ready on nodes of a cluster, side by side: `podherd bench ready --help`."""
+    _run("podherd.benchmarks.node.ready", context)
 
 
 def hollow(context: typer.Context) -> None:

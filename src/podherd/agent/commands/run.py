@@ -22,6 +22,16 @@ def run(
     file_check_frequency: options.FileCheck = None,
     http_check_frequency: options.HttpCheck = None,
     kubeconfig: options.Kubeconfig = None,
+    bootstrap_kubeconfig: options.BootstrapKubeconfig = None,
+    in_cluster: options.InCluster = None,
+    cert_dir: options.CertDir = None,
+    node_ip: options.NodeIp = None,
+    node_labels: options.NodeLabels = None,
+    register_node: options.RegisterNode = None,
+    register_with_taints: options.RegisterWithTaints = None,
+    max_pods: options.MaxPods = None,
+    image_credential_provider_config: options.CredentialConfig = None,
+    image_credential_provider_bin_dir: options.CredentialBinDir = None,
     runtime: options.Runtime = None,
     provision: options.Provision = False,
     root_dir: options.OwnRoot = None,
@@ -32,10 +42,7 @@ def run(
 ) -> None:
     """Run the agent until Ctrl-C or SIGTERM. Containers run on, and the next start takes them over."""
     from podherd.agent.config import load
-    from podherd.errors import ConfigError
 
-    if kubeconfig:
-        raise ConfigError("--kubeconfig", "an API server is not served yet", "leave it out: static pods need none")
     headers = tuple(_checked("--manifest-url-header", "header", word) for word in manifest_url_header or ())
     flags = {
         "manifests": _absolute(manifests or pod_manifest_path),
@@ -46,6 +53,17 @@ def run(
         "runtime_endpoint": _checked("--runtime", "endpoint", runtime),
         "root_dir": _absolute(root_dir),
         "node_name": node_name,
+        "kubeconfig": _absolute(kubeconfig),
+        "bootstrap_kubeconfig": _absolute(bootstrap_kubeconfig),
+        "in_cluster": in_cluster,
+        "cert_dir": _absolute(cert_dir),
+        "node_ips": _checked("--node-ip", "node_ips", node_ip),
+        "node_labels": _checked("--node-labels", "node_labels", node_labels),
+        "register_node": register_node,
+        "node_taints": _checked("--register-with-taints", "taint_words", register_with_taints),
+        "max_pods": max_pods,
+        "credential_config": _absolute(image_credential_provider_config),
+        "credential_bin_dir": _absolute(image_credential_provider_bin_dir),
         "drain_on_exit": drain_on_exit,
         "shards": shards,
     }
@@ -57,6 +75,9 @@ _EXAMPLES = {
     "duration_s": "for example 20s",
     "url": "for example https://host/pods.yaml",
     "header": "for example Authorization:token",
+    "node_ips": "for example --node-ip 192.0.2.10",
+    "node_labels": "for example --node-labels disk=ssd,node.kubernetes.io/pool=big",
+    "taint_words": "for example --register-with-taints dedicated=batch:NoSchedule",
 }
 
 
@@ -65,14 +86,14 @@ def _absolute(path: Path | None) -> Path | None:
 
 
 def _checked(flag: str, kind: str, word: str | None) -> Any:
-    """The flag's value by a converter of config_values. Raises ConfigError naming the flag."""
-    from podherd.agent import config_values
+    """The flag's value by a converter of config_values or config_node. Raises ConfigError naming the flag."""
+    from podherd.agent import config_node, config_values
     from podherd.errors import ConfigError
 
     if word is None:
         return None
     try:
-        return getattr(config_values, kind)(word)
+        return (vars(config_values) | vars(config_node))[kind](word)
     except ValueError as error:
         raise ConfigError(flag, str(error), _EXAMPLES[kind]) from error
 
@@ -100,8 +121,11 @@ def _start(loaded: "Loaded", provision: bool, watch: bool) -> int:
         stack.enter_context(lock.root_lock(settings.root_dir))
         if loaded.not_acted:
             say(f"configured, and not acted on yet: {', '.join(loaded.not_acted)}")
-        if settings.manifests is None and not settings.manifest_url:
-            say("no pods are configured: give --manifests, --manifest-url, or staticPodPath in the --config file")
+        if settings.manifests is None and not settings.manifest_url and not settings.serves_api:
+            say(
+                "no pods are configured: give --manifests, --manifest-url, staticPodPath in the --config file, "
+                "or --kubeconfig"
+            )
         endpoint = runtime_choice.choose(settings.runtime_endpoint, provision, settings.root_dir, say)
         settings = with_runtime(settings, endpoint)
         say(f"node {settings.node_name}, runtime {endpoint}, root directory {settings.root_dir}")

@@ -13,6 +13,7 @@ from podherd.cri.convert.namespaces import namespaces, target_of
 from podherd.cri.convert.resources import container_resources
 from podherd.cri.convert.security import container_security
 from podherd.errors import ContainerConfigError
+from podherd.machines.objects.found import Lookup, nowhere
 from podherd.model.expand import expand
 from podherd.model.pod import Container, Pod
 from podherd.model.settings import Settings
@@ -34,6 +35,7 @@ def container_config(
     target_id: str = "",
     userns: pb.UserNamespace | None = None,
     read_file: ReadFile | None = None,
+    look: Lookup = nowhere,
 ) -> pb.ContainerConfig:
     """The CRI config of one attempt. Raises ContainerConfigError for what this node cannot do.
 
@@ -41,10 +43,11 @@ def container_config(
     mounts: those of volumes and /etc/hosts. termination_log: host file to mount at terminationMessagePath, empty for
     none. services: service variables. target_id: the container whose processes an ephemeral container joins.
     userns: the mapping of a pod with `hostUsers: false`. read_file: for variables from files (`fileKeyRef`).
+    look: for variables from ConfigMaps and Secrets.
     """
     config = _of_spec(pod, container, attempt)
     config.image.image = image_ref
-    variables = environment(pod, container, host, tuple(pod_ips), services, read_file)
+    variables = environment(pod, container, host, tuple(pod_ips), services, read_file, look)
     config.command.extend(expand(word, variables) for word in container.body.get("command") or ())
     config.args.extend(expand(word, variables) for word in container.body.get("args") or ())
     config.envs.extend(pb.KeyValue(key=name, value=value) for name, value in variables.items())

@@ -51,7 +51,9 @@ def resource_value(pod: Pod, container: Container, reference: Body, host: Host) 
 
 
 def _of_node(name: str, host: Host) -> int:
-    return {"cpu": host.cpu_milli, "memory": host.memory_bytes, "ephemeral-storage": host.storage_bytes}.get(name, 0)
+    """Its allocatable; of a node that tells none, all of it."""
+    all_of_it = {"cpu": host.cpu_milli, "memory": host.memory_bytes, "ephemeral-storage": host.storage_bytes}
+    return host.allocatable.get(name, all_of_it[name]) if name in all_of_it else 0
 
 
 def _container(pod: Pod, own: Container, name: str) -> Container:

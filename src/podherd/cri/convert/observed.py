@@ -67,7 +67,20 @@ def container_seen(sandbox_id: str, status: pb.ContainerStatus) -> ContainerSeen
         image_ref=status.image_ref,
         annotations=dict(status.annotations),
         user=_user_of(status),
+        resources=_resources_of(status),
     )
+
+
+def _resources_of(status: pb.ContainerStatus) -> dict[str, int]:
+    """CPU and memory of a container that runs: nobody asks what a dead one had."""
+    if status.state != pb.CONTAINER_RUNNING or not status.resources.HasField("linux"):
+        return {}
+    linux = status.resources.linux
+    told = {
+        "cpu_shares": linux.cpu_shares, "cpu_period": linux.cpu_period, "cpu_quota": linux.cpu_quota,
+        "memory_limit": linux.memory_limit_in_bytes,
+    }  # fmt: skip
+    return {name: value for name, value in told.items() if value}
 
 
 def _user_of(status: pb.ContainerStatus) -> tuple[int, ...]:

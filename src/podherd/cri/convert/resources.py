@@ -5,24 +5,11 @@ from cri_api.v1 import api_pb2 as pb
 from podherd.cri.convert.host import Host
 from podherd.cri.convert.oom import oom_score_adj
 from podherd.errors import ContainerConfigError
+from podherd.model.cpu_time import cpu_quota_us, cpu_shares
 from podherd.model.pod import Container, Pod
 from podherd.model.quantity import QuantityError
 from podherd.model.resources import HUGE_PAGES, Amounts, amounts_of, container_amounts, overhead_of, pod_amounts
 from podherd.model.settings import Settings
-
-MIN_SHARES = 2
-MAX_SHARES = 262_144
-MIN_QUOTA_US = 1_000
-
-
-def cpu_shares(milli: int) -> int:
-    """cgroup v1 shares of a CPU request in thousandths."""
-    return min(max(milli * 1024 // 1000, MIN_SHARES), MAX_SHARES)
-
-
-def cpu_quota_us(milli: int, period_us: int) -> int:
-    """CPU time in one period for a limit in thousandths of a CPU; 0 is no limit."""
-    return max(milli * period_us // 1000, MIN_QUOTA_US) if milli else 0
 
 
 def container_resources(pod: Pod, container: Container, settings: Settings, host: Host) -> pb.LinuxContainerResources:

@@ -19,6 +19,7 @@ class Kind(StrEnum):
     EVENT = "event"
     SEEN = "seen"
     STATUS = "status"
+    API = "api"
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,12 @@ def _deeds(plan: Plan) -> Iterator[str]:
         yield f"remove {' and '.join(counts)}"
     if plan.make_sandbox is not None:
         yield f"make sandbox {plan.make_sandbox}"
+    yield from (f"resize {resize.name}" for resize in plan.resize)
     yield from (_start(start) for start in plan.start)
+    if plan.refresh:
+        yield "write the files in its volumes anew"
+    if plan.release:
+        yield "unmount its volumes and remove its cgroup"
     if plan.clean_up:
         yield "remove its directories and logs"
 

@@ -18,13 +18,14 @@ from podherd.steps.deeds import Deed
 from podherd.wire import codec
 from podherd.wire.control import Drain
 from podherd.wire.desired import Desired, Gone
+from podherd.wire.evict import Evict
 from podherd.wire.node import RuntimeState
 from podherd.wire.observed import Observed
 from podherd.wire.status import PodEvent
 
 SMALL_BYTES = 2048
 """A frame that may hold news for all pods is no larger; a larger one is read when it names the pod."""
-_HEARD = frozenset({heard.Synced.__name__, Observed.__name__, heard.RuntimeBack.__name__})
+_HEARD = frozenset(kind.__name__ for kind in (heard.Synced, Observed, heard.RuntimeBack, heard.ObjectsChanged))
 _UID, _NAMESPACE, _NAME = 1, 2, 3
 """Places of these fields in a packed Sync, Publish or Forget."""
 
@@ -46,6 +47,7 @@ class ShardEar:
         self._hear: dict[type, Callable[[Any], None]] = {
             Desired: self._desired, Gone: self._gone, Observed: self._observed, RuntimeState: self._runtime_state,
             Drain: self._drain, heard.Synced: self._synced, heard.RuntimeBack: self._runtime_back,
+            Evict: self._evict, heard.ObjectsChanged: self._objects_changed, told.Over: self._over,
             told.Sync: self._sync, told.CancelSync: self._cancel, told.Publish: self._publish,
             told.Forget: self._forget, told.Record: lambda it: self._event(it.event), told.Fault: self._fault,
         }  # fmt: skip
@@ -107,7 +109,7 @@ class ShardEar:
 
     # What it heard
 
-    def _known(self, it: Desired | Gone | Observed | Deed | PodEvent) -> bool:
+    def _known(self, it: Desired | Gone | Evict | Observed | Deed | PodEvent) -> bool:
         key = (it.namespace, it.name)
         if self._tale.may_mean(key):
             self._keys[it.uid] = key
@@ -138,6 +140,13 @@ class ShardEar:
             return
         well = now.runtime_ready and now.network_ready
         self._say_all(Kind.NODE, "runtime and network are ready" if well else now.message or "runtime not ready")
+
+    def _evict(self, evict: Evict) -> None:
+        if self._known(evict):
+            self._say(evict.uid, Kind.NODE, f"the pod is to end: {evict.reason}: {evict.message}")
+
+    def _objects_changed(self, event: heard.ObjectsChanged) -> None:
+        self._say(event.uid, Kind.SOURCE, "something that the pod refers to is there now or has changed")
 
     def _runtime_back(self, _event: heard.RuntimeBack) -> None:
         self._say_all(Kind.NODE, "the runtime answers again: what failed meanwhile is tried at once")
@@ -171,6 +180,9 @@ class ShardEar:
         for text in status_words.news(self._published.get(now.uid), now):
             self._say(now.uid, Kind.STATUS, text)
         self._published[now.uid] = now
+
+    def _over(self, over: told.Over) -> None:
+        self._say(over.uid, Kind.STATUS, "nothing of it runs any more: what it had of the node is free")
 
     def _forget(self, forget: told.Forget) -> None:
         self._say(forget.uid, Kind.STATUS, "over: nothing of it is left")

@@ -9,10 +9,13 @@ from podherd.journal.segments import files
 from podherd.journal.story.line import Kind, Line
 from podherd.journal.story.shard_ear import ShardEar
 from podherd.journal.story.sources_ear import SourcesEar
+from podherd.journal.story.status_ear import StatusEar
 from podherd.journal.story.tale import Key, NoStoryError, Tale
-from podherd.wire.routes import POD_SHARD, SOURCES, role_of
+from podherd.wire.routes import POD_SHARD, SOURCES, STATUS, role_of
 
-EARS: dict[str, Callable[[Tale], SourcesEar | ShardEar]] = {SOURCES: SourcesEar, POD_SHARD: ShardEar}
+EARS: dict[str, Callable[[Tale], SourcesEar | ShardEar | StatusEar]] = {
+    SOURCES: SourcesEar, POD_SHARD: ShardEar, STATUS: StatusEar,
+}  # fmt: skip
 
 
 def story(root_dir: Path, word: str, namespace: str = "") -> tuple[Key, list[Line], list[str]]:

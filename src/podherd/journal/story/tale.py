@@ -12,7 +12,7 @@ from podherd.wire.routes import SOURCES, role_of
 
 Key: TypeAlias = tuple[str, str]
 """A pod's namespace and name."""
-REPEATED = (Kind.EVENT, Kind.FAILED)
+REPEATED = (Kind.EVENT, Kind.FAILED, Kind.API)
 """Kinds of which the same text in a row is told once."""
 
 

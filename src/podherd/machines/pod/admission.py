@@ -13,9 +13,12 @@ def refuse(record: Record, pod: Pod, policy: Policy, now: float) -> list[RecordE
     """A pod that may not run here has failed; what runs of it under other rules of before is stopped."""
     if record.ending is not None or record.phase in TERMINAL:
         return []
-    why = sysctls.forbidden(pod.body["spec"], policy.allowed_unsafe_sysctls, policy.kernel)
-    if not why:
-        return []
+    reason, why = record.refusal
+    if not reason:
+        why = sysctls.forbidden(pod.body["spec"], policy.allowed_unsafe_sysctls, policy.kernel)
+        if not why:
+            return []
+        reason = sysctls.FORBIDDEN
     record.refused = True
-    record.phase, record.reason, record.message = FAILED, sysctls.FORBIDDEN, f"Pod was rejected: {why}"
-    return [pod_event(record, now, "Warning", sysctls.FORBIDDEN, why)]
+    record.phase, record.reason, record.message = FAILED, reason, f"Pod was rejected: {why}"
+    return [pod_event(record, now, "Warning", reason, why)]

@@ -3,18 +3,24 @@
 from dataclasses import replace
 
 from podherd.machines.pod import admission, deadline
+from podherd.machines.pod.api_known import first_wanted
 from podherd.machines.pod.decision import EMPTY, Case, Decision
+from podherd.machines.pod.evict import overlay
 from podherd.machines.pod.herd import OVERTAKEN_S, Herd
 from podherd.machines.pod.instructions import CancelSync, Forget, Instruction, LookAgain, Plan, Sync, WakeAt
 from podherd.machines.pod.instructions import Record as RecordEvent
+from podherd.machines.pod.over import release, tell_over
 from podherd.machines.pod.phase import phase
 from podherd.machines.pod.plan import plan
 from podherd.machines.pod.policy import Policy
 from podherd.machines.pod.record import RUNNING, Record, Running
+from podherd.machines.pod.refresh import refreshed
 from podherd.machines.pod.reports import publish, publish_unreadable
+from podherd.machines.pod.resize import unlike
 from podherd.machines.pod.stop_order import note_kills
 from podherd.machines.pod.terminate import end_kill, grace_s, remove_all, stop_all
 from podherd.machines.pod.turns import must_wait
+from podherd.model.status import TERMINAL
 from podherd.wire.observed import Reinspect
 
 
@@ -50,6 +56,9 @@ def _settle(herd: Herd, policy: Policy, record: Record, now: float) -> list[Inst
     ended = record.ending is not None and not record.live
     out: list[Instruction] = []
     if record.pod is not None:
+        if ended:
+            overlay(record)
+        record.unlike = unlike(record, record.pod)
         record.phase = phase(record, record.pod, ended)
         out += admission.refuse(record, record.pod, policy, now)
         if record.pod.active_deadline_s is not None:
@@ -58,6 +67,7 @@ def _settle(herd: Herd, policy: Policy, record: Record, now: float) -> list[Inst
     _remember(record, decision)
     if record.pod is not None:
         out += publish(record, record.pod, policy, ended, now)
+    out += tell_over(record)
     out += [RecordEvent(event) for event in decision.events]
     if decision.plan != EMPTY:
         out.append(_sync(herd, record, decision, now))
@@ -77,17 +87,17 @@ def _decide(herd: Herd, policy: Policy, record: Record, now: float) -> Decision:
         return Decision(_end(herd, policy, record, now))
     if herd.draining:
         return Decision(stop_all(record, policy, now, grace_s(record), "everything is to stop"))
-    if record.pod is None or record.stale or must_wait(herd, record):
+    if record.pod is None or record.stale or (record.phase not in TERMINAL and must_wait(herd, record)):
         return Decision()
-    return plan(Case(record, record.pod, policy, herd.network_trouble(), now))
+    return refreshed(record, plan(Case(record, record.pod, policy, herd.network_trouble(), now)), now)
 
 
 def _end(herd: Herd, policy: Policy, record: Record, now: float) -> Plan:
-    """Kill; once nothing runs and no source holds on to the pod, clear it away."""
+    """Kill; once nothing runs release it, and clear it away when no source holds on to it."""
     if record.live:
         return end_kill(record, policy, now)
     if record.uid in herd.wanted and record.again is None:
-        return EMPTY
+        return release(record)
     return remove_all(record)
 
 
@@ -121,9 +131,18 @@ def _remember(record: Record, decision: Decision) -> None:
 def _sync(herd: Herd, record: Record, decision: Decision, now: float) -> Sync:
     herd.last_plan_id += 1
     record.running = Running(herd.last_plan_id, decision.plan, decision.crashes)
+    _note_deed(record, decision.plan)
     if decision.plan.kill:
         note_kills(record, decision.plan.kill, now)
     return Sync(record.uid, record.namespace, record.name, herd.last_plan_id, record.pod, decision.plan)
+
+
+def _note_deed(record: Record, plan_: Plan) -> None:
+    """Whatever starts something makes directories, and writes the files of its volumes as they are to be now."""
+    if starts := plan_.make_sandbox is not None or bool(plan_.start):
+        record.made, record.released = True, False
+    if starts or plan_.refresh:
+        record.refresh_at = None
 
 
 def _while_running(record: Record, running: Running, policy: Policy, now: float) -> list[Instruction]:
@@ -168,5 +187,5 @@ def _forget(herd: Herd, record: Record, cleaned_at: float) -> list[Instruction]:
         pod, cause = record.again
         # The removal is done and known to be done, so the new life begins with an empty runtime.
         fresh = herd.open(record.uid, record.namespace, record.name, cleaned_at)
-        fresh.want(pod, cause)
+        first_wanted(fresh, pod, cause)
     return [Forget(record.uid, record.namespace, record.name)]

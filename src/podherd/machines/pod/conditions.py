@@ -9,7 +9,10 @@ from podherd.machines.pod.rules import RESTART_ALL, rule_action
 from podherd.machines.pod.told_spec import Part, ToldSpec
 from podherd.machines.pod.told_time import told_time
 from podherd.model.pod import Pod
-from podherd.model.status import FAILED, SUCCEEDED
+from podherd.model.status import FAILED, SUCCEEDED, TERMINAL
+
+DISRUPTION_TARGET = "DisruptionTarget"
+DISRUPTION_REASON = "TerminationByKubelet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,13 +20,14 @@ class Facts:
     """What the conditions are made of. unready: names of sidecars and regular containers that are not ready.
 
     incomplete: names of the init containers that an uninitialised pod waits for. sandbox_trouble: why no container can
-    start; empty when they can.
+    start; empty when they can. resizing: a running container does not have what its spec grants.
     """
 
     unready: Sequence[str]
     incomplete: Sequence[str]
     sandbox_trouble: str
     now: float
+    resizing: bool = False
 
 
 def conditions(record: Record, spec: ToldSpec, facts: Facts) -> list[dict[str, Any]]:
@@ -38,9 +42,21 @@ def conditions(record: Record, spec: ToldSpec, facts: Facts) -> list[dict[str, A
     ]
     if spec.may_restart_all:
         told.append(_restarting(record, spec, facts))
-    if spec.others:
-        told += spec.others
-    return told
+    if record.resize[0] and record.phase not in TERMINAL:
+        told.append(_condition(record, spec, facts, "PodResizePending", "True", *record.resize))
+    if record.phase not in TERMINAL and facts.resizing:
+        error = record.resize_error
+        told.append(_condition(record, spec, facts, "PodResizeInProgress", "True", "Error" if error else "", error))
+    return told + _of_others(record, spec, facts)
+
+
+def _of_others(record: Record, spec: ToldSpec, facts: Facts) -> list[Part]:
+    """As they are; but that the node has ended the pod is told with its terminal phase, over whatever stood there."""
+    order = record.order
+    if order is None or not order.disruption or record.phase not in TERMINAL:
+        return list(spec.others)
+    own = _condition(record, spec, facts, DISRUPTION_TARGET, "True", DISRUPTION_REASON, order.disruption)
+    return [own, *(each for each in spec.others if each["type"] != DISRUPTION_TARGET)]
 
 
 def _sandbox(record: Record, spec: ToldSpec, facts: Facts) -> Part:

@@ -16,6 +16,7 @@ from podherd.machines.pod.init import failed, started
 from podherd.machines.pod.phase import ended_badly, may_run_again, went_with_all
 from podherd.machines.pod.policy import Policy
 from podherd.machines.pod.record import CREATED, EXITED, RUNNING, UNKNOWN, Record
+from podherd.machines.pod.resize import given_resources
 from podherd.machines.pod.restart import ALWAYS
 from podherd.machines.pod.told_spec import Frame, Part, ToldSpec
 from podherd.machines.pod.told_time import told_time
@@ -68,7 +69,7 @@ def container_status(view: View, frame: Frame) -> Status:
     if frame.fixed:
         status.update(frame.fixed)
     if seen is not None:
-        _add_seen(status, frame, seen, view.policy)
+        _add_seen(status, view, frame, seen)
     return status
 
 
@@ -76,12 +77,14 @@ def _ended_well(state: Part, seen: ContainerSeen | None) -> bool:
     return "terminated" in state and state["terminated"]["exitCode"] == 0 and (seen is None or not failed(seen))
 
 
-def _add_seen(status: Status, frame: Frame, seen: ContainerSeen, policy: Policy) -> None:
+def _add_seen(status: Status, view: View, frame: Frame, seen: ContainerSeen) -> None:
     """What only the runtime knows, and what the container was given when it was made."""
     status["image"] = seen.image or frame.container.image
     status["imageID"] = seen.image_ref
-    status["containerID"] = f"{policy.runtime_name}://{seen.id}"
+    status["containerID"] = f"{view.policy.runtime_name}://{seen.id}"
     status.update(frame.held)
+    if frame.container.name in view.record.unlike:
+        status["resources"] = given_resources(frame.held["resources"], seen)
     if seen.user:
         uid, gid, *groups = seen.user
         status["user"] = {"linux": {"uid": uid, "gid": gid} | ({"supplementalGroups": groups} if groups else {})}

@@ -7,8 +7,7 @@ from podherd.machines.pod.instructions import StartContainer
 from podherd.machines.pod.record import CREATED, RUNNING, Failure
 from podherd.machines.pod.start import starts
 from podherd.model.pod import Container
-
-CONFIG_ERROR = "CreateContainerConfigError"
+from podherd.model.status import CREATE_CONFIG_ERROR
 
 
 def ephemeral_starts(case: Case, decision: Decision) -> list[StartContainer]:
@@ -20,7 +19,7 @@ def ephemeral_starts(case: Case, decision: Decision) -> list[StartContainer]:
             continue
         if container.target and not _target_id(case, container):
             message = f"unable to find target container {container.target}"
-            decision.failures[container.name] = Failure(CONFIG_ERROR, message, case.now)
+            decision.failures[container.name] = Failure(CREATE_CONFIG_ERROR, message, case.now)
             continue
         found += [
             replace(start, target_id=_target_id(case, container)) for start in starts(case, (container,), decision)

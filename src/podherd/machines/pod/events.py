@@ -1,20 +1,25 @@
-"""What the pod machine hears; Gone, Roster, Observed, ObservedRoster, RuntimeState, Drain as they are on the wire."""
+"""What the pod machine hears; Gone, Roster, Evict, Observed, ObservedRoster, RuntimeState, Drain are the wire's own."""
 
 from dataclasses import dataclass
 
 from podherd.model.pod import Pod
 from podherd.wire.control import Drain
 from podherd.wire.desired import Gone, Roster
+from podherd.wire.evict import Evict
 from podherd.wire.node import RuntimeState
 from podherd.wire.observed import Observed, ObservedRoster
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A source wants this pod (wire message Desired, its body parsed)."""
+    """A source wants this pod: the wire's Desired with its body parsed; the words of refusal and resize as there."""
 
     pod: Pod
     cause: str
+    refused: str = ""
+    refused_message: str = ""
+    resize_pending: str = ""
+    resize_message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +46,13 @@ class LeftBehind:
     uid: str
     namespace: str
     name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectsChanged:
+    """Something that the pod refers to (a ConfigMap, a Secret, a token) can be had now, or is another than it was."""
+
+    uid: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +101,7 @@ class HookEnded:
 
 @dataclass(frozen=True, slots=True)
 class StepFailed:
-    """A step of the plan failed as a whole: `kill`, `stop`, `remove`, `dirs`, `volumes`, `clean_up`."""
+    """A step of the plan failed as a whole: `kill`, `stop`, `remove`, `release`, `dirs`, `volumes`, `clean_up`."""
 
     step: str
     message: str
@@ -115,9 +127,11 @@ Event = (
     | Unreadable
     | Woke
     | LeftBehind
+    | ObjectsChanged
     | RuntimeBack
     | Synced
     | Gone
+    | Evict
     | Roster
     | Observed
     | ObservedRoster

@@ -1,8 +1,10 @@
 """What each event changes in the records; decisions follow in `advance`."""
 
+from podherd.machines.pod.api_known import first_wanted
 from podherd.machines.pod.events import (
     HookEnded,
     LeftBehind,
+    ObjectsChanged,
     RuntimeBack,
     SandboxFailed,
     Started,
@@ -13,12 +15,15 @@ from podherd.machines.pod.events import (
     Wanted,
     Woke,
 )
+from podherd.machines.pod.evict import evict
 from podherd.machines.pod.faults import Faults
 from podherd.machines.pod.herd import Herd
 from podherd.machines.pod.instructions import Instruction
 from podherd.machines.pod.policy import Policy
-from podherd.machines.pod.record import Failure, PullTrouble, Record
+from podherd.machines.pod.record import Failure, PullTrouble, Record, Running
+from podherd.machines.pod.refresh import has_content, objects_changed
 from podherd.machines.pod.reports import pod_event, sync_failed
+from podherd.machines.pod.resize import RESIZE, note_resizes
 from podherd.machines.pod.terminate import grace_s
 from podherd.machines.pod.turns import end_replaced
 from podherd.machines.times import NEVER_AT
@@ -26,6 +31,7 @@ from podherd.model.pod import Pod
 from podherd.model.status import IMAGE_PULL_BACK_OFF, POST_START_HOOK_ERROR
 from podherd.wire.control import Drain
 from podherd.wire.desired import Gone, Roster
+from podherd.wire.evict import Evict
 from podherd.wire.node import RuntimeState
 from podherd.wire.observed import Observed, ObservedRoster
 
@@ -41,19 +47,48 @@ class Hear:
     def wanted(self, event: Wanted) -> list[Instruction]:
         """A new pod, a change of one, or one that comes back while it is being terminated."""
         pod = event.pod
+        was_wanted = pod.uid in self._herd.wanted
         self._herd.wanted.add(pod.uid)
         old = self._herd.records.get(pod.uid)
-        if old is not None and old.ending is None and old.pod == pod and not old.problem:
+        if old is not None and old.ending is None and not old.problem and _is_old_news(old, event):
             return []
         record = self._herd.open(pod.uid, pod.namespace, pod.name, self._herd.absent_since(pod.uid))
-        if record.ending is not None and not _is_deleted(pod):
+        if record.ending is not None and not _is_deleted(pod) and not (record.order is not None and was_wanted):
             record.again = (pod, event.cause)
             return []
-        record.want(pod, event.cause)
+        self._want(record, event)
         if _is_deleted(pod):
             record.end(event.cause, grace_s(record))
         end_replaced(self._herd, record)
         return []
+
+    def _want(self, record: Record, event: Wanted) -> None:
+        """Take the spec; the pod's own words may stand in files of its volumes."""
+        old, pod = record.pod, event.pod
+        if event.refused and not record.refusal[0] and record.running is not None and record.ending is None:
+            record.cancel = not record.running.plan.only_clears
+        record.refusal = (event.refused, event.refused_message)
+        record.resize = (event.resize_pending, event.resize_message)
+        if old is None:
+            first_wanted(record, pod, event.cause)
+            return
+        record.want(pod, event.cause)
+        if (old.labels, old.annotations) != (pod.labels, pod.annotations) and has_content(pod):
+            record.refresh_at = self._herd.now
+
+    def objects_changed(self, event: ObjectsChanged) -> list[Instruction]:
+        """Something that the pod refers to is there now, or is another."""
+        if (record := self._herd.records.get(event.uid)) is not None:
+            objects_changed(record, self._herd.now)
+            self._herd.touched[record.uid] = None
+        return []
+
+    def evict(self, event: Evict) -> list[Instruction]:
+        """The node wants the pod to end."""
+        if (record := self._herd.records.get(event.uid)) is None:
+            return []
+        self._herd.touched[record.uid] = None
+        return evict(record, event, self._herd.now)
 
     def unreadable(self, event: Unreadable) -> list[Instruction]:
         """The pod that a source wants cannot be read: what runs goes on, and a user is told."""
@@ -70,6 +105,8 @@ class Hear:
         if uid not in self._herd.records:
             record = self._herd.open(uid, event.namespace, event.name, self._herd.absent_since(uid))
             record.left_behind = True
+        self._herd.records[uid].made = True
+        self._herd.touched[uid] = None
         return []
 
     def gone(self, event: Gone) -> list[Instruction]:
@@ -198,15 +235,34 @@ class Hear:
         if event.did:
             record.deed_at, record.looked_at = ended_at, None
         for result in event.results:
-            self._take(record, result)
+            if not (isinstance(result, StepFailed) and (done.plan.refresh or result.step == RESIZE)):
+                self._take(record, result)
             if isinstance(result, Started | StartFailed) and (crash := done.crashes.get(result.name)) is not None:
                 record.crashes[result.name] = crash
+        if done.plan.resize:
+            self._note_resizes(record, done, event)
+        if event.cancelled and event.did:
+            record.broken_off = done.crashes
         self._raise_pulls(record, event)
         clean = not event.cancelled and not any(isinstance(r, SandboxFailed | StepFailed) for r in event.results)
-        record.last_plan = done.plan if clean else None
+        record.last_plan = done.plan if clean and not done.plan.refresh else None
         record.cleaned_at = ended_at if clean and done.plan.clean_up else None
+        record.released = record.released or (clean and done.plan.release)
+        if done.plan.refresh and not clean and record.refresh_at is None:
+            record.refresh_at = self._herd.now + self._policy.retry_after_s(record.uid)
+        if done.news:
+            objects_changed(record, self._herd.now)
         self._herd.touched[record.uid] = None
         return []
+
+    def _note_resizes(self, record: Record, done: Running, event: Synced) -> None:
+        """What was changed is not changed again; what failed is tried again after a while, and holds nothing up."""
+        failed = [each.message for each in event.results if isinstance(each, StepFailed) and each.step == RESIZE]
+        record.resize_error = "; ".join(failed)
+        if failed:
+            record.resize_retry_at = self._herd.now + self._policy.retry_after_s(record.uid)
+        elif not event.cancelled and record.pod is not None:
+            note_resizes(record, record.pod, done.plan.resize)
 
     def _take(self, record: Record, result: object) -> None:
         now = self._herd.now
@@ -225,7 +281,7 @@ class Hear:
         elif isinstance(result, SandboxFailed):
             record.sandbox_retry_at = retry_at
         elif isinstance(result, StepFailed):
-            record.hold_until = retry_at
+            record.hold_until, record.hold_step = retry_at, result.step
         elif isinstance(result, HookEnded):
             record.hooked.add(result.id)
 
@@ -246,6 +302,11 @@ class Hear:
             now = self._herd.now
             back_off = self._policy.pull_rule.raised(old.back_off if old else None, now, now)
             record.pulls[image] = PullTrouble(back_off, result.message)
+
+
+def _is_old_news(record: Record, event: Wanted) -> bool:
+    told = (record.pod, *record.refusal, *record.resize)
+    return told == (event.pod, event.refused, event.refused_message, event.resize_pending, event.resize_message)
 
 
 def _image_of(record: Record, failed: StartFailed) -> str:

@@ -112,7 +112,8 @@ class Herd:
         if seen.sandboxes or seen.containers:
             del self.buried[seen.uid]
         else:
-            self._bury(seen.uid, seen.at)  # a view from before the end may still come once more
+            # A view from before the end may still come once more; one of later than now is from before a clock's step.
+            self._bury(seen.uid, min(seen.at, self.now))
         return False
 
     def namesakes(self, record: Record) -> list[Record]:

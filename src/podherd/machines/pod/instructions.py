@@ -47,13 +47,23 @@ class StartContainer:
 
 
 @dataclass(frozen=True, slots=True)
+class ResizeContainer:
+    """Give the running container `id` the resources that the pod's spec grants to the container of this name."""
+
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """All of one sync of one pod, done in this order (kubelet behaviour, section 3.2). An empty plan does nothing.
 
     kill: containers to stop, in parallel. stop_sandboxes: ids, after the kills. remove_containers, remove_sandboxes:
     dead ones to remove. make_sandbox: the attempt of a new sandbox, None for none. sandbox_id: where to start
     containers when no new one is made. start: in order, of any kind; the failure of a plain init container, or of a
-    sidecar while others wait for it, ends the list. clean_up: remove the pod's directories and logs (last deed).
+    sidecar while others wait for it, ends the list. clean_up: release it, and remove its directories and logs (last
+    deed). refresh: write the files in its volumes anew; no container is touched. release: unmount and remove its
+    volumes, remove its cgroup; dead containers and logs stay. resize: containers that run on with other resources.
     why: in a few words for people (`podherd story`); not a part of what is done.
     """
 
@@ -65,7 +75,15 @@ class Plan:
     sandbox_id: str = ""
     start: tuple[StartContainer, ...] = ()
     clean_up: bool = False
+    refresh: bool = False
+    release: bool = False
+    resize: tuple[ResizeContainer, ...] = ()
     why: str = field(default="", compare=False)
+
+    @property
+    def only_clears(self) -> bool:
+        """Whether it is made for a pod of which nothing runs any more."""
+        return self.clean_up or self.release
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +111,10 @@ class CancelSync:
 
 @dataclass(frozen=True, slots=True)
 class Publish:
-    """The pod's status is now this v1.PodStatus; only sent when it differs from the last one."""
+    """The pod's status is now this v1.PodStatus; only sent when it differs from the last one.
+
+    finished: nothing of it runs or will, its volumes are unmounted and its cgroup is gone.
+    """
 
     uid: str
     namespace: str
@@ -103,6 +124,14 @@ class Publish:
     created_at: float
     status: Mapping[str, Any]
     sidecars: tuple[str, ...] = ()
+    finished: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """Nothing of this pod runs and nothing will: what it had of the node is free again. Told once."""
+
+    uid: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,4 +178,4 @@ class Fault:
     error: Exception
 
 
-Instruction = Sync | CancelSync | Publish | Forget | Record | WakeAt | LookAgain | AllStopped | Fault
+Instruction = Sync | CancelSync | Publish | Over | Forget | Record | WakeAt | LookAgain | AllStopped | Fault

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from podherd.machines.pod.advance import advance
-from podherd.machines.pod.events import Event, LeftBehind, RuntimeBack, Synced, Unreadable, Wanted, Woke
+from podherd.machines.pod.events import Event, LeftBehind, ObjectsChanged, RuntimeBack, Synced, Unreadable, Wanted, Woke
 from podherd.machines.pod.faults import ALARM, Faults
 from podherd.machines.pod.hear import Hear
 from podherd.machines.pod.herd import OVERTAKEN_S, Herd
@@ -14,6 +14,7 @@ from podherd.machines.pod.record import Record
 from podherd.model.pod import Pod
 from podherd.wire.control import Drain
 from podherd.wire.desired import Gone, Roster
+from podherd.wire.evict import Evict
 from podherd.wire.node import RuntimeState
 from podherd.wire.observed import Observed, ObservedRoster
 
@@ -41,7 +42,7 @@ class ShardMachine:
             Wanted: hear.wanted, Unreadable: hear.unreadable, Gone: hear.gone, Roster: hear.roster,
             Observed: hear.observed, ObservedRoster: hear.observed_roster, RuntimeState: hear.runtime_state,
             Synced: hear.synced, Woke: hear.woke, LeftBehind: hear.left_behind, RuntimeBack: hear.runtime_back,
-            Drain: hear.drain,
+            Drain: hear.drain, Evict: hear.evict, ObjectsChanged: hear.objects_changed,
         }  # fmt: skip
 
     def __getstate__(self) -> dict[str, Any]:
@@ -124,6 +125,10 @@ class ShardMachine:
     def published(self) -> Iterator[Publish]:
         """The last status of every pod, for a receiver that knows nothing."""
         return (record.published for record in self._herd.records.values() if record.published is not None)
+
+    def over(self) -> Iterator[str]:
+        """The uid of every pod that was told to be over, for a receiver that knows nothing."""
+        return (record.uid for record in self._herd.records.values() if record.over_told)
 
     def pod(self, uid: str) -> Pod | None:
         """The spec of a pod as last wanted; None for one that no source wanted."""

@@ -42,10 +42,11 @@ def phase(record: Record, pod: Pod, ended: bool) -> str:
     count = _count(record, pod, ended)
     if count.init_failed:
         return FAILED
-    done = count.stopped == count.succeeded and count.stopped > 0 and not count.waiting and not count.init_pending
+    init_pending = count.init_pending and not _all_over(count, pod)
+    done = count.stopped == count.succeeded and count.stopped > 0 and not count.waiting and not init_pending
     if ended and not record.static:
         return SUCCEEDED if done and not count.running else FAILED
-    if count.waiting or (count.init_pending and not _all_over(count, pod)):
+    if count.waiting or init_pending:
         return PENDING
     if count.running:
         return PHASE_RUNNING

@@ -6,13 +6,16 @@ from podherd.machines.pod.init import initialised
 from podherd.machines.pod.init_order import Turn, begin, keep_sidecars, strays
 from podherd.machines.pod.instructions import KillContainer, Plan, StartContainer
 from podherd.machines.pod.leftovers import leftovers
+from podherd.machines.pod.over import release
 from podherd.machines.pod.record import LIVE
-from podherd.machines.pod.restart import judge, judge_anew, restartable
+from podherd.machines.pod.resize import resizes, why_restart
+from podherd.machines.pod.restart import Verdict, judge, judge_anew, restartable
 from podherd.machines.pod.restart_all import restart_all
 from podherd.machines.pod.sandbox import SandboxNeed, sandbox_need
 from podherd.machines.pod.start import starts
 from podherd.machines.pod.terminate import grace_s, ready_sandboxes, stop_all, stop_one
 from podherd.machines.pod.why import why_in_sandbox
+from podherd.model.pod import Container
 from podherd.model.status import TERMINAL
 
 SANDBOX_CHANGED = "Pod sandbox changed, it will be killed and re-created."
@@ -22,7 +25,8 @@ def plan(case: Case) -> Decision:
     """What to do for the pod now: nothing more for one that ended, a new sandbox, or containers in the one it has."""
     record = case.record
     if record.phase in TERMINAL:
-        return Decision(_stop(case, record.message or f"the pod has {record.phase.lower()}"))
+        stop = _stop(case, record.message or f"the pod has {record.phase.lower()}")
+        return Decision(release(record) if stop == EMPTY else stop)
     decision = Decision()
     if (removal := restart_all(case, decision)) is not None:
         decision.plan = removal
@@ -46,9 +50,10 @@ def _in_sandbox(case: Case, sandbox_id: str, decision: Decision) -> Plan:
         turn = keep_sidecars(case, sandbox_id, decision)
     kill = list({each.id: each for each in (*turn.kill, *kill, *_doubles(case))}.values())
     start = [*ephemeral_starts(case, decision), *turn.start, *start]
+    resize = resizes(case, sandbox_id, kill, decision)
     containers, sandboxes = leftovers(record)
     # Removing alone is no hurry: while something waits to start, it goes along with that.
-    if not kill and not start and (decision.waits or not (containers or sandboxes)):
+    if not kill and not start and not resize and (decision.waits or not (containers or sandboxes)):
         return EMPTY
     return Plan(
         kill=tuple(kill),
@@ -56,7 +61,8 @@ def _in_sandbox(case: Case, sandbox_id: str, decision: Decision) -> Plan:
         remove_sandboxes=sandboxes,
         sandbox_id=sandbox_id,
         start=tuple(start),
-        why=why_in_sandbox(record, kill, start),
+        resize=tuple(resize),
+        why=why_in_sandbox(record, kill, start) if kill or start or not resize else "its resources have changed",
     )
 
 
@@ -65,12 +71,21 @@ def _regular(
 ) -> bool:
     """What is to be done about the regular containers; False when they are done, and the pod with them."""
     newest = case.record.newest
-    verdicts = [(each, judge(case.pod, each, newest.get(each.name), sandbox_id)) for each in case.pod.containers]
+    verdicts = [(each, _judge(case, each, sandbox_id)) for each in case.pod.containers]
     if not any(verdict.keep or verdict.start for _, verdict in verdicts):
         return False
     kill += [stop_one(case, newest[each.name], verdict.kill) for each, verdict in verdicts if verdict.kill]
     start += starts(case, [each for each, verdict in verdicts if verdict.start], decision)
     return True
+
+
+def _judge(case: Case, container: Container, sandbox_id: str) -> Verdict:
+    """`judge`, and whether what runs must be started anew to be resized."""
+    seen = case.record.newest.get(container.name)
+    verdict = judge(case.pod, container, seen, sandbox_id)
+    if verdict.keep and (why := why_restart(case.record, container)):
+        return Verdict(start=True, kill=why)
+    return verdict
 
 
 def _with_new_sandbox(case: Case, need: SandboxNeed, decision: Decision) -> Plan:

@@ -13,6 +13,7 @@ from podherd.model import keys
 from podherd.model.pod import Container, Pod
 from podherd.model.qos import qos_class
 from podherd.model.status import LOST_MESSAGE, STATUS_UNKNOWN, STATUS_UNKNOWN_EXIT
+from podherd.wire.evict import Evict
 from podherd.wire.observed import ContainerSeen, Observed, SandboxSeen
 
 CREATED = "created"
@@ -31,6 +32,10 @@ class Failure:
     message: str
     retry_at: float
 
+    def at(self, retry_at: float) -> "Failure":
+        """The same, to be tried again then."""
+        return replace(self, retry_at=retry_at)
+
 
 @dataclass(frozen=True, slots=True)
 class PullTrouble:
@@ -42,21 +47,29 @@ class PullTrouble:
 
 @dataclass(slots=True)
 class Running:
-    """The sync in flight. crashes: the back-offs that count once their container's start was tried."""
+    """The sync in flight. crashes: the back-offs that count once their container's start was tried.
+
+    news: an object that the pod refers to has changed meanwhile.
+    """
 
     plan_id: int
     plan: Plan
     crashes: dict[str, BackOff] = field(default_factory=dict)
     cancelled: bool = False
+    news: bool = False
 
 
 @dataclass(slots=True)
 class Ending:
-    """The pod is being terminated, which nothing takes back. until: the end of its grace, once a kill was ordered."""
+    """The pod is being terminated, which nothing takes back. until: the end of its grace, once a kill was ordered.
+
+    deleted: its source deletes it or lets go of it; False for as long as only the node wants it to end.
+    """
 
     cause: str
     grace_s: int
     until: float | None = None
+    deleted: bool = True
 
 
 @dataclass(slots=True, eq=False)
@@ -75,7 +88,13 @@ class Record:
     restarting_all: every init and regular container is to be removed before any starts (KEP-5532). restarted: per name
     the last instance that went so; it holds nothing back, and is the status' last state until there is a newer end.
     reason, message: why the pod failed as a whole (`DeadlineExceeded`); they stand beside the phase in its status.
-    refused: because it may not run on this node.
+    refusal: reason and message of the node's admission, "" for none. refused: because it may not run on this node.
+    order: the eviction that ends it. resize: reason and message of a resize that is not granted yet, "" for none.
+    unlike: by container which of its resources are not as its spec grants them. resized: per id the resources that an
+    instance was changed to. resize_error: why the last change failed. resize_retry_at: when the next may be tried.
+    made: directories, volumes or a cgroup of it may stand here. released: the last two do not. over_told: see `Over`.
+    broken_off: back-offs of restarts that a cancelled sync tried, and of which it is not known how far they came.
+    hold_step: the step whose failure set `hold_until`. refresh_at: when its volumes' files are to be written anew.
     told_counts: per container the highest restart count that was told. told_spec: what the status takes from the spec.
     """
 
@@ -120,6 +139,19 @@ class Record:
     reason: str = ""
     message: str = ""
     refused: bool = False
+    refusal: tuple[str, str] = ("", "")
+    order: Evict | None = None
+    resize: tuple[str, str] = ("", "")
+    unlike: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    resized: dict[str, Any] = field(default_factory=dict)
+    resize_error: str = ""
+    resize_retry_at: float = NEVER_AT
+    made: bool = False
+    released: bool = False
+    over_told: bool = False
+    broken_off: dict[str, BackOff] = field(default_factory=dict)
+    hold_step: str = ""
+    refresh_at: float | None = None
     conditions: dict[str, dict[str, Any]] = field(default_factory=dict)
     told_counts: dict[str, int] = field(default_factory=dict)
     told_spec: ToldSpec | None = None
@@ -137,7 +169,7 @@ class Record:
     def live(self) -> bool:
         """Whether something of the pod runs, or may run for all that is known."""
         if self.running is not None:
-            return not self.running.plan.clean_up
+            return not self.running.plan.only_clears
         if not self.fresh:
             return True
         return any(s.ready for s in self.sandboxes) or any(c.state in LIVE for c in self.containers)
@@ -165,7 +197,8 @@ class Record:
         self.qos = qos_class(pod.body)
         self.failures.clear()
         self.hold_until = self.sandbox_retry_at = NEVER_AT
-        self.cancel = self.running is not None
+        if self.running is not None and self.ending is None and not self.running.plan.only_clears:
+            self.cancel = True
 
     def _forgive_changed(self, old: Pod, new: Pod) -> None:
         """A back-off belongs to an image and its resources (kubelet behaviour, section 3.5)."""
@@ -180,21 +213,25 @@ class Record:
         if not paused and max(self.hold_until, self.sandbox_retry_at) <= now:
             return False
         for name in paused:
-            self.failures[name] = replace(self.failures[name], retry_at=now)
+            self.failures[name] = self.failures[name].at(now)
         self.hold_until = self.sandbox_retry_at = NEVER_AT
         return True
 
-    def end(self, cause: str, grace_s: int) -> None:
+    def end(self, cause: str, grace_s: int, *, deleted: bool = True) -> None:
         """Begin to terminate; a second call can only shorten the grace (kubelet behaviour, section 2.3)."""
         if self.ending is None:
-            self.ending = Ending(cause, grace_s)
+            self.ending = Ending(cause, grace_s, deleted=deleted)
+        elif deleted and not self.ending.deleted:
+            self.ending.cause, self.ending.deleted = cause, True
+            self.end(cause, grace_s)
+            return
         elif grace_s < self.ending.grace_s:
             self.ending.grace_s = grace_s
         else:
             return
         self.hold_until = NEVER_AT
         self.last_plan = None
-        self.cancel = self.running is not None and not self.running.plan.clean_up
+        self.cancel = self.running is not None and not self.running.plan.only_clears
 
     def see(self, seen: Observed) -> bool:
         """Take what the runtime holds; False for an observation that is older than the one already known."""
@@ -205,12 +242,25 @@ class Record:
             return True
         self.known_at = seen.at
         self.sandboxes, self.containers = with_kept_ips(seen.sandboxes, self.sandboxes), seen.containers
+        self.made = self.made or bool(seen.sandboxes or seen.containers)
         for sandbox in seen.sandboxes:
             self.first_seen = min(self.first_seen, sandbox.created_at)
-        self._sort_instances()
+        self.sort_instances()
+        if self.broken_off:
+            self._count_broken_off()
         if self.kill_until or self.hooked:
             self._forget_kills()
         return True
+
+    def _count_broken_off(self) -> None:
+        """A restart that was broken off counts if its container began all the same."""
+        if not self.fresh:
+            return
+        for name, crash in self.broken_off.items():
+            seen = self.newest.get(name)
+            if seen is not None and seen.started_at >= crash.raised_at:
+                self.crashes[name] = crash
+        self.broken_off = {}
 
     def _forget_kills(self) -> None:
         live = {seen.id for seen in self.containers if seen.state in LIVE}
@@ -252,10 +302,16 @@ class Record:
         # Nothing is to wait until the clock has caught up: what paused is tried now, and counts as the first failure.
         self.end_pauses(now)
         self.crashes.clear()
+        self.broken_off = {}
+        if self.running is not None:
+            self.running.crashes = {}
         self.pulls.clear()
         self.resync_at = min(self.resync_at, now)
 
-    def _sort_instances(self) -> None:
+    def sort_instances(self) -> None:
+        """Find the newest instance of each container, and the one before; nothing while no view has come."""
+        if self.known_at is None:
+            return
         newest: dict[str, ContainerSeen] = {}
         previous: dict[str, ContainerSeen] = {}
         for seen in self.containers:

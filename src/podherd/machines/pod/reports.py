@@ -5,6 +5,7 @@ from typing import TypeAlias
 from podherd.machines.pod.events import Unreadable
 from podherd.machines.pod.instructions import Instruction, Publish
 from podherd.machines.pod.instructions import Record as RecordEvent
+from podherd.machines.pod.over import is_finished
 from podherd.machines.pod.policy import Policy
 from podherd.machines.pod.record import Record
 from podherd.machines.pod.status import pod_status
@@ -44,9 +45,10 @@ def _publish(
     record: Record, source: str, status: dict[str, object], sidecars: tuple[str, ...] = ()
 ) -> list[Instruction]:
     last = record.published
-    deleting = record.ending is not None
-    if last is not None and last.deleting == deleting and last.status == status:
+    deleting, finished = record.ending is not None and record.ending.deleted, is_finished(record)
+    if last is not None and (last.deleting, last.finished) == (deleting, finished) and last.status == status:
         return []
-    since = record.first_seen
-    record.published = Publish(record.uid, record.namespace, record.name, source, deleting, since, status, sidecars)
+    record.published = Publish(
+        record.uid, record.namespace, record.name, source, deleting, record.first_seen, status, sidecars, finished
+    )
     return [record.published]

@@ -5,9 +5,10 @@ from collections.abc import Iterable
 from podherd.machines.backoff import BackOff
 from podherd.machines.pod.decision import Case, Decision
 from podherd.machines.pod.instructions import StartContainer
-from podherd.machines.pod.record import EXITED, Failure, PullTrouble
+from podherd.machines.pod.record import CREATED, EXITED, Failure, PullTrouble
 from podherd.model.pod import Container
 from podherd.model.status import CRASH_LOOP_BACK_OFF, go_duration
+from podherd.wire.observed import ContainerSeen
 
 
 def starts(case: Case, containers: Iterable[Container], decision: Decision) -> tuple[StartContainer, ...]:
@@ -25,15 +26,24 @@ def may_start(case: Case, container: Container, decision: Decision) -> bool:
         decision.waits.append(failure.retry_at)
         return False
     seen = record.newest.get(name)
-    if seen is None or seen.state != EXITED:
-        return True
     entry, rule = record.crashes.get(name), case.policy.crash_rule
-    until = rule.until(entry, seen.finished_at)
+    if seen is None or seen.state != EXITED:
+        ended = record.previous.get(name) if seen is not None and seen.state == CREATED else None
+        # What was made and never begun stands for a restart after the end before it, if that was not counted yet.
+        if ended is not None and ended.state == EXITED and (entry is None or entry.raised_at < ended.finished_at):
+            decision.crashes[name] = rule.raised(entry, ended.finished_at, case.now)
+        return True
+    until = rule.until(entry, _ended_at(case, seen, entry))
     if entry is not None and case.now < until:
         _back_off(case, container, entry, until, decision)
         return False
     decision.crashes[name] = rule.raised(entry, seen.finished_at, case.now)
     return True
+
+
+def _ended_at(case: Case, seen: ContainerSeen, entry: BackOff | None) -> float:
+    """An end that is dated later than now was before the clock was set back: what counts is the last try since."""
+    return seen.finished_at if seen.finished_at <= case.now or entry is None else entry.raised_at
 
 
 def _start(case: Case, container: Container) -> StartContainer:

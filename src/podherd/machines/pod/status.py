@@ -29,7 +29,8 @@ def pod_status(record: Record, pod: Pod, policy: Policy, ended: bool, now: float
     inits = init_statuses(view) if spec.inits else []
     regular = [container_status(view, frame) for frame in spec.regular]
     trouble = sandbox_need(pod, record.sandboxes).why
-    facts = Facts(_unready(spec, inits, regular), incomplete(view, inits) if inits else (), trouble, now)
+    unready, waiting = _unready(spec, inits, regular), incomplete(view, inits) if inits else ()
+    facts = Facts(unready, waiting, trouble, now, bool(record.unlike))
     status: Part = {"phase": record.phase, "conditions": conditions(record, spec, facts)}
     status |= _generation(spec)
     status |= _reason(record, pod)

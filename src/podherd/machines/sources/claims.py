@@ -23,6 +23,10 @@ class Claims:
         """Whether this origin has pods."""
         return (source, origin) in self._pods
 
+    def is_of(self, source: str, origin: str, uid: str) -> bool:
+        """Whether this origin has a pod of this uid."""
+        return any(pod.uid == uid for pod in self._pods.get((source, origin), ()))
+
     def count(self, source: str, origin: str) -> int:
         """How many pods this origin has."""
         return len(self._pods.get((source, origin), ()))

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+from podherd.wire.node import NodeFacts
+from podherd.wire.status import PodOver
+
 
 @dataclass(frozen=True, slots=True)
 class StaticPod:
@@ -74,4 +77,77 @@ class ServerStarted:
     """The server knows of no problem yet."""
 
 
-Event = OriginRead | OriginBad | OriginGone | SourceListed | Noted | Started | ShardStarted | ServerStarted
+@dataclass(frozen=True, slots=True)
+class ApiItem:
+    """One pod of this node as the API server has it. content: differs whenever the pod that should run does.
+
+    mirror_of: as in ApiPod; a mirror pod has neither content nor body. body: msgpack of the v1.Pod, empty when it was
+    told before under this content. status: msgpack of its v1.PodStatus. refused, message: why it cannot run.
+    """
+
+    uid: str
+    namespace: str
+    name: str
+    resource_version: str
+    deleting: bool
+    mirror_of: str
+    content: str
+    body: bytes
+    status: bytes
+    refused: str = ""
+    message: str = ""
+    restarts: bytes = b""
+    """As in ApiPod."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApiListed:
+    """The API server has exactly the pods `uids`; `items` are those of them that are new or not as last told."""
+
+    items: tuple[ApiItem, ...]
+    uids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ApiPut:
+    """A pod is new in the API server, or has changed there."""
+
+    item: ApiItem
+
+
+@dataclass(frozen=True, slots=True)
+class ApiDropped:
+    """The API server has this pod no more."""
+
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class StatusStarted:
+    """The status actor knows nothing yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLooked:
+    """The labels of the Node object as the API server has it now; None: it could not be read."""
+
+    labels: dict[str, str] | None
+
+
+Event = (
+    OriginRead
+    | OriginBad
+    | OriginGone
+    | SourceListed
+    | Noted
+    | Started
+    | ShardStarted
+    | ServerStarted
+    | ApiListed
+    | ApiPut
+    | ApiDropped
+    | StatusStarted
+    | NodeLooked
+    | NodeFacts
+    | PodOver
+)

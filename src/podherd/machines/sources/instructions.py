@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 
+from podherd.wire.api import ApiPod, ApiPodGone, ApiRoster
 from podherd.wire.desired import Desired, Gone, Roster
+from podherd.wire.evict import Evict
 from podherd.wire.status import SourceProblem
 
 
@@ -37,4 +39,24 @@ class Warn:
     message: SourceProblem
 
 
-Instruction = Upsert | Remove | List | Warn
+@dataclass(frozen=True, slots=True)
+class Preempt:
+    """Send to this shard: a pod has to give way to a critical one."""
+
+    shard: int
+    message: Evict
+
+
+@dataclass(frozen=True, slots=True)
+class TellStatus:
+    """Send to the status actor: what the API server holds, or what static pods there are."""
+
+    message: Desired | Gone | Roster | ApiPod | ApiPodGone | ApiRoster
+
+
+@dataclass(frozen=True, slots=True)
+class LookAtNode:
+    """Read the Node object and answer with NodeLooked: a pod waits for its labels."""
+
+
+Instruction = Upsert | Remove | List | Warn | Preempt | TellStatus | LookAtNode

@@ -1,0 +1,22 @@
+"""The spam filter: an object may have 25 events at once, then one in five minutes (kubelet behaviour, section 10)."""
+
+from podherd.machines.events.happening import About
+from podherd.machines.events.lru import Lru
+
+BURST = 25
+EVERY_S = 300.0
+
+
+class SpamFilter:
+    """A token bucket for each object; the source is always this agent."""
+
+    def __init__(self) -> None:
+        self._buckets: Lru[About, tuple[float, float]] = Lru()
+
+    def lets_pass(self, about: About, now: float) -> bool:
+        """Whether one more event of the object may be told; takes a token if so."""
+        tokens, since = self._buckets.get(about) or (float(BURST), now)
+        tokens = min(float(BURST), tokens + max(0.0, now - since) / EVERY_S)
+        passes = tokens >= 1.0
+        self._buckets.put(about, (tokens - 1.0 if passes else tokens, now))
+        return passes
