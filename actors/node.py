@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import socket
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -236,7 +235,7 @@ def facts_of(settings: Settings) -> Facts:
         "operatingSystem": "linux",
         "architecture": architecture(),
     }
-    hostname = settings.hostname_override or socket.gethostname().lower()
+    hostname = settings.hostname_override or settings.node_name
     return Facts(
         node_name=settings.node_name,
         hostname=hostname,

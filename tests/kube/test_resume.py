@@ -109,6 +109,16 @@ def test_the_first_410_lists_anew_at_once_and_in_silence_and_the_next_one_waits(
     assert resume.delay_s(0) > 0
 
 
+def test_a_410_right_after_an_outage_is_neither_trouble_nor_waited_for() -> None:
+    resume = watching()
+    for _ in range(5):
+        resume.failed(AWAY)
+    assert resume.opened() == [Trouble("")]
+    assert resume.failed(GONE) == []
+    assert isinstance(resume.ask(), AskList)
+    assert resume.delay_s(0.9) == 0
+
+
 def test_an_error_event_that_says_expired_is_a_410() -> None:
     resume = watching()
     with pytest.raises(ApiError) as caught:

@@ -52,6 +52,7 @@ class Resume:
         self._whole = False
         self._failures = 0
         self._quick = 0
+        self._expired = 0
         self._bad_lines = 0
         self._at_once = False
         self._least_s = 0.0
@@ -100,7 +101,7 @@ class Resume:
         if kind == "ERROR":
             raise of_status(asked, body)
         self._version = str((body.get("metadata") or {}).get("resourceVersion") or self._version)
-        self._failures = self._bad_lines = 0
+        self._failures = self._expired = self._bad_lines = 0
         match kind:
             case "ADDED" | "MODIFIED":
                 return [Put(body)]
@@ -112,6 +113,7 @@ class Resume:
         """The watch was closed or broken off, as happens from time to time. Soon after its start it is a failure."""
         steady = lasted_s >= STEADY_S
         self._quick = 0 if steady else self._quick + 1
+        self._expired = 0 if steady else self._expired
         self._at_once = steady or (told_any and self._quick <= QUICK)
         self._failures = 0 if self._at_once else self._failures + 1
         self._least_s = 0.0
@@ -124,10 +126,14 @@ class Resume:
         return self.failed(ApiError("", 0, "", "the watch told of something that is no JSON"))
 
     def failed(self, error: ApiError) -> list[News]:
-        """A request failed, or a watch ended with this. The first 410 is no trouble: list anew, at once."""
+        """A request failed, or a watch ended with this.
+
+        The first 410 is no trouble, not even right after an outage: list anew, at once.
+        """
         expired = error.status == HTTPStatus.GONE or error.code in ("Expired", "Gone") or _too_new(error)
         self._failures += 1
-        self._at_once = expired and self._failures == 1
+        self._expired += expired
+        self._at_once = expired and self._expired == 1
         self._least_s = min(error.retry_after_s, LONGEST_S)
         if expired:
             # A list that has expired between two pages is fetched in one piece.
