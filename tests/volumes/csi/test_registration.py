@@ -88,7 +88,7 @@ async def test_a_driver_is_told_with_its_socket_and_what_the_node_is_to_it(
     registry: Path, heard: Heard, driver: CsiDriver
 ) -> None:
     async with registering(driver, registry):
-        await until(lambda: driver.told)
+        await until(lambda: driver.told and heard.sockets)
         assert driver.told == [(True, "")]
         assert heard.sockets == {NAME: driver.socket}
         (one,) = heard.installed
