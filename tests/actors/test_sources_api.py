@@ -11,6 +11,8 @@ from podherd.actors.local_bus import LocalBus
 from podherd.actors.sources import SourcesActor
 from podherd.errors import ApiError
 from podherd.journal.replay import journals, replay
+from podherd.journal.story.line import Kind
+from podherd.journal.story.story import story
 from podherd.kube.door import Dropped, Listed, Put, Trouble
 from podherd.model.settings import Settings
 from podherd.wire import codec
@@ -184,3 +186,10 @@ async def test_the_journal_of_it_can_be_replayed(tmp_path):
     outcome = replay(files)
     assert outcome.differs is None
     assert outcome.turns >= 8
+    assert _told(tmp_path, "a") == ["api default/a created: pod wanted (uid u-a)",
+                                    "the pod has to make room: Preempted in order to admit critical pod"]  # fmt: skip
+    assert _told(tmp_path, "c")[0].startswith("api default/c created: refused by the node: OutOfcpu: Node didn't have")
+
+
+def _told(root, name):
+    return [line.text for line in story(root, name)[1] if line.kind is Kind.SOURCE]
