@@ -68,8 +68,12 @@ async def running(settings: Settings) -> Any:
 
 
 @pytest.fixture
-def settings_of(control_plane: ControlPlane, hollow: Hollow, tmp_path: Path) -> Callable[..., Settings]:
+def settings_of(control_plane: ControlPlane, hollow: Hollow, tmp_path: Path) -> Iterator[Callable[..., Settings]]:
+    """Settings of nodes by name. Their objects go with the test: a node that says Ready is given other tests' pods."""
+    names = list[str]()
+
     def made(name: str, **more: Any) -> Settings:
+        names.append(name)
         settings = Settings(
             node_name=name, root_dir=tmp_path, runtime_endpoint=hollow.endpoint, node_ips=("192.0.2.7",), journal_mb=0,
             kubeconfig=control_plane.node_kubeconfig(name), node_labels=(("disk", "ssd"),), node_lease_s=1,
@@ -77,7 +81,8 @@ def settings_of(control_plane: ControlPlane, hollow: Hollow, tmp_path: Path) -> 
         )  # fmt: skip
         return replace(settings, **more)
 
-    return made
+    yield made
+    control_plane.kubectl("delete", "nodes", "--ignore-not-found", *names)
 
 
 async def seen(control_plane: ControlPlane, *what: str) -> dict[str, Any]:
