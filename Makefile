@@ -1,6 +1,6 @@
 # `make` or `make help` lists the targets. Everything happens in .venv and, for `make run`, in $(ROOT).
 .DEFAULT_GOAL := help
-.PHONY: help setup build wheel test test-fast test-cluster run stop lint types check bench soak clean
+.PHONY: help setup build wheel test test-fast test-cluster cluster run stop lint types check bench bench-ready soak clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -59,6 +59,11 @@ test-cluster: setup ## podherd as a node of a real Kubernetes control plane, whi
 	@deploy/control_plane.sh >/dev/null || true
 	$(BIN)/python -m pytest tests/cluster $(ARGS)
 
+cluster: setup ## a Kubernetes control plane of your own with podherd as its node, until Ctrl-C
+	@deploy/packages.sh runtime
+	@deploy/control_plane.sh >/dev/null || true
+	@$(BIN)/python -m tests.kit.try_cluster
+
 soak: setup ## 500 random kills over 40 real pods, about 25 minutes (KILLS=n SEED=n PODS=n)
 	@deploy/packages.sh runtime
 	KILLS=$(KILLS) SEED=$(SEED) PODS=$(PODS) $(BIN)/python -m pytest -rA tests/node/test_kills.py $(ARGS)
@@ -75,6 +80,11 @@ check: lint types test-fast ## the fast gate before a commit
 
 bench: setup ## the micro benchmarks (`podherd bench start` measures a whole agent)
 	$(BIN)/python -m podherd.benchmarks.micro
+
+bench-ready: setup ## one pod from creation to Ready, side by side with a real kubelet (KUBELET=program, ARGS=flags)
+	@deploy/packages.sh runtime
+	@deploy/control_plane.sh >/dev/null || true
+	@$(BIN)/python -m tests.kit.side_by_side $(if $(KUBELET),--kubelet $(KUBELET)) $(ARGS)
 
 clean: ## remove .venv and what was built; $(ROOT) and its containers stay
 	rm -rf $(VENV) build dist *.egg-info src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
