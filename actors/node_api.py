@@ -8,8 +8,8 @@ from typing import Any
 from podherd.errors import ApiError
 from podherd.kube.connect import connect, keeps_certificate
 from podherd.kube.door import Dropped, Listed, News, Put, Trouble
-from podherd.kube.node_object import lease_of, renewed, to_adopt
-from podherd.machines import node_machine as machine
+from podherd.kube.node_object import lease_of, renewed, status_patch, to_adopt
+from podherd.machines import node_events as heard
 from podherd.model.settings import Settings
 from podherd.wire import codec
 
@@ -18,17 +18,11 @@ LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 FIRST_S = 0.1
 MOST_S = 7.0
 """Back-off of registration and of making the Lease."""
-KEPT_LABELS = frozenset({
-    "kubernetes.io/hostname", "kubernetes.io/os", "kubernetes.io/arch",
-    "beta.kubernetes.io/os", "beta.kubernetes.io/arch", "beta.kubernetes.io/instance-type",
-    "node.kubernetes.io/instance-type", "topology.kubernetes.io/zone", "topology.kubernetes.io/region",
-    "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region",
-})  # fmt: skip
 JITTER = 0.04
 RENEW = 0.25
 """Part of the Lease's duration after which it is renewed."""
 
-Turn = Callable[[machine.Event], None]
+Turn = Callable[[heard.Event], None]
 
 
 class NodeApi:
@@ -53,7 +47,7 @@ class NodeApi:
         self._name = settings.node_name
         self._path = f"{NODES}/{settings.node_name}"
         self._api = connect(settings, 0, 0)
-        self._status: bytes | None = None
+        self._status: tuple[bytes, dict[str, str]] | None = None
         self._due = asyncio.Event()
         self._known = asyncio.Event()
         self._uid = ""
@@ -72,9 +66,9 @@ class NodeApi:
 
             yield "keep the certificate", run_rotation(self._settings, lambda text: self._log.info(text))
 
-    def report(self, status: bytes) -> None:
-        """Send this status next; one that waits is replaced."""
-        self._status = status
+    def report(self, status: bytes, labels: dict[str, str]) -> None:
+        """Send this status next, and put these labels right with it; one that waits is replaced."""
+        self._status = status, labels
         self._due.set()
 
     async def close(self) -> None:
@@ -95,9 +89,11 @@ class NodeApi:
                 self._log.info("node followed again")
 
     def _see(self, body: dict[str, Any] | None) -> None:
+        if self._uid and body is None:
+            self._log.warning("the Node object was deleted", mend="it is made again when the agent starts")
         self._uid = body["metadata"]["uid"] if body else ""
         (self._known.set if body else self._known.clear)()
-        self._turn(machine.ApiNode(codec.pack(body) if body else b""))
+        self._turn(heard.ApiNode(codec.pack(body) if body else b""))
 
     async def _register(self) -> None:
         """Make the Node object or take over the one that is there; once (a deleted Node is not made anew)."""
@@ -120,24 +116,28 @@ class NodeApi:
             if error.status not in (403, 409):
                 raise
             there = await self._api.get(self._path)
-            if (change := to_adopt(there, _of_a_taken_over(wanted))) is not None:
+            if (change := to_adopt(there, wanted)) is not None:
                 there = await self._api.patch(self._path, change)
             self._see(there)
 
     async def _report(self) -> None:
+        wait_s = FIRST_S
         while True:
             await self._due.wait()
             self._due.clear()
             if self._status is None:
                 continue
-            status, self._status = self._status, None
-            body = {"status": _patch(codec.unpack(status))}
+            (status, labels), self._status = self._status, None
             try:
-                await self._api.patch(f"{self._path}/status", body)
+                there = await self._api.patch(f"{self._path}/status", status_patch(codec.unpack(status), labels))
             except ApiError as error:
                 self._log.warning("node status not taken", reason=error.reason)
-                await asyncio.sleep(FIRST_S)
-                self._turn(machine.ReportFailed())
+                await asyncio.sleep(wait_s)
+                wait_s = min(MOST_S, 2 * wait_s)
+                self._turn(heard.ReportFailed())
+            else:
+                wait_s = FIRST_S
+                self._turn(heard.Reported(codec.pack(there)))
 
     async def _lease(self) -> None:
         """Renewed for ever, whatever else the server is slow with."""
@@ -167,17 +167,3 @@ class NodeApi:
                 return await self._api.create(LEASES, lease_of(self._name, self._uid, self._settings.node_lease_s, now))
         path = f"{LEASES}/{self._name}"
         return await self._api.replace(path, renewed(lease, self._name, self._uid, self._settings.node_lease_s, now))
-
-
-def _of_a_taken_over(wanted: dict[str, Any]) -> dict[str, Any]:
-    """The Node as wanted, of its labels those alone that a kubelet keeps right: a user may have changed others."""
-    metadata = wanted["metadata"]
-    labels = {key: value for key, value in metadata["labels"].items() if key in KEPT_LABELS}
-    return {**wanted, "metadata": {**metadata, "labels": labels}}
-
-
-def _patch(status: dict[str, Any]) -> dict[str, Any]:
-    """Ready stays last among the conditions of the kubelet. Addresses are replaced whole: two may have one type."""
-    order = [{"type": each["type"]} for each in status["conditions"]]
-    addresses = [*status["addresses"], {"$patch": "replace"}]
-    return {**status, "addresses": addresses, "$setElementOrder/conditions": order}

@@ -1,6 +1,7 @@
 """The objects actor: follows the API objects that pods refer to, asks for their tokens, tells the shards."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any, ClassVar
@@ -8,9 +9,19 @@ from typing import Any, ClassVar
 from podherd.actors.shell import Shell
 from podherd.errors import ApiError, PodherdError
 from podherd.kube.door import Api, Dropped, Listed, News, Put, Trouble
+from podherd.kube.served import version_of
 from podherd.machines.objects import events as heard
 from podherd.machines.objects import instructions as told
-from podherd.machines.objects.address import list_path, object_path, query_of, token_path, token_request
+from podherd.machines.objects.address import (
+    BUNDLE_VERSIONS,
+    BUNDLES,
+    CERTIFICATES,
+    list_path,
+    object_path,
+    query_of,
+    token_path,
+    token_request,
+)
 from podherd.machines.objects.machine import ObjectsMachine
 from podherd.model.settings import Settings
 from podherd.wire import codec
@@ -22,9 +33,13 @@ SHARE = 0.4
 """Of the node's requests to the API server; the rest is for pods and their statuses."""
 FAST_S = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 """Pauses after a refusal: the authorizer learns of a new pod a moment after we do. Then the follow's own back-off."""
+RETRY_S = 5.0
+"""Pause before a server that is away is asked again which versions it has."""
 _FORBIDDEN = 403
 _MISSING = 404
 TOKEN = "ServiceAccountToken"
+CERTIFICATE = "PodCertificate"
+BUNDLE = "ClusterTrustBundle"
 
 
 class ObjectsActor(Shell):
@@ -38,6 +53,8 @@ class ObjectsActor(Shell):
         self._api = api
         self._works: dict[Ref, asyncio.Task[None]] = {}
         self._alarm: asyncio.TimerHandle | None = None
+        self._bundle_version = ""
+        """The one that the server has; empty until it has said so."""
 
     async def start(self) -> None:
         """Find the API server, which may be away, and ask the shards what they need."""
@@ -103,25 +120,54 @@ class ObjectsActor(Shell):
             if ref.kind == TOKEN:
                 made = await self._api.create(token_path(ref), token_request(ref))
                 return heard.TokenGiven(ref, made["status"], _seconds(made["status"]["expirationTimestamp"]))
+            if ref.kind == CERTIFICATE:
+                return await self._certificate(self._api, ref)
             return heard.Learned(ref, await self._api.get(object_path(ref)))
         except ApiError as error:
-            if error.status == _MISSING and ref.kind != TOKEN:
+            if error.status == _MISSING and ref.kind not in (TOKEN, CERTIFICATE):
                 return heard.Learned(ref, None)
             return heard.Failed(ref, error.status, error.reason)
         except (PodherdError, KeyError, ValueError, TypeError) as error:
             return heard.Failed(ref, 0, str(error))
 
+    async def _certificate(self, api: Api, ref: Ref) -> heard.Event:
+        """Raises ApiError."""
+        from podherd.kube.csr import RefusedError
+        from podherd.kube.pod_certificate import issue
+
+        try:
+            wanted = json.loads(ref.detail)
+            issued = await issue(api, ref.namespace, ref.name, wanted, self.settings.node_name)
+        except RefusedError as error:
+            return heard.Refused(ref, error.reason)
+        body = {"key": issued.key, "chain": issued.chain}
+        return heard.CertificateGiven(ref, body, issued.refresh_at, issued.expires_at)
+
     async def _follow(self, ref: Ref) -> None:
         """Follow it for ever; refusals at the beginning are tried again faster than the follow itself would."""
-        ear = self._ear(ref)
+        ear, path = self._ear(ref), await self._path(ref)
         for pause_s in FAST_S:
-            if not await self._refused(ref, ear):
+            if not await self._refused(path, ref, ear):
                 return
             await asyncio.sleep(pause_s)
         assert self._api is not None
-        await self._api.follow(list_path(ref), query_of(ref), ear)
+        await self._api.follow(path, query_of(ref), ear)
 
-    async def _refused(self, ref: Ref, ear: Callable[[News], None]) -> bool:
+    async def _path(self, ref: Ref) -> str:
+        """The collection to follow, in the version that the server has; waits where it cannot be asked."""
+        assert self._api is not None
+        if ref.kind != BUNDLE:
+            return list_path(ref)
+        while not self._bundle_version:
+            try:
+                found = await version_of(self._api, CERTIFICATES, BUNDLES, BUNDLE_VERSIONS)
+                self._bundle_version = found or BUNDLE_VERSIONS[0]
+            except PodherdError as error:
+                self._troubled(ref, 0, str(error))
+                await asyncio.sleep(RETRY_S)
+        return list_path(ref, self._bundle_version)
+
+    async def _refused(self, path: str, ref: Ref, ear: Callable[[News], None]) -> bool:
         """Follow it until the server refuses; False when the follow has ended by itself."""
         assert self._api is not None
         refused: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
@@ -133,7 +179,7 @@ class ObjectsActor(Shell):
             if isinstance(news, Trouble) and news.status == _FORBIDDEN:
                 refused.set_result(True)
 
-        follow = asyncio.ensure_future(self._api.follow(list_path(ref), query_of(ref), hear))
+        follow = asyncio.ensure_future(self._api.follow(path, query_of(ref), hear))
         try:
             await asyncio.wait((follow, refused), return_when=asyncio.FIRST_COMPLETED)
         finally:

@@ -178,15 +178,12 @@ class Looker:
         return heard.Located(it.uid, it.at, states)
 
     async def inspect(self, it: told.Inspect) -> heard.Event:
-        """The status of each id, one after the other, within LOOK_S for all."""
+        """The status of each id, sandboxes and containers side by side, within LOOK_S for all."""
         boxes = [ident for ident, state in it.states.items() if state in SANDBOX_STATES]
         others = [ident for ident, state in it.states.items() if state not in SANDBOX_STATES]
         try:
             async with asyncio.timeout(LOOK_S):
-                sandboxes = [
-                    reply.status for ident in boxes if (reply := await _found(self._cri.sandbox_status(ident)))
-                ]
-                statuses = [status for ident in others if (status := await _found(self._cri.container_status(ident)))]
+                sandboxes, statuses = await asyncio.gather(self._sandboxes(boxes), self._containers(others))
                 places = await self._places(it.uid, boxes, statuses)
                 await self._add_last_words(statuses)
         except CriError as error:
@@ -195,6 +192,14 @@ class Looker:
             return heard.LookFailed(it.uid, f"the runtime has not answered within {LOOK_S:g} s")
         contained = ((places[status.id], status) for status in statuses if status.id in places)
         return heard.Inspected(observed(it.uid, it.namespace, it.name, it.at, sandboxes, contained))
+
+    async def _sandboxes(self, ids: list[str]) -> list[pb.PodSandboxStatus]:
+        """Of those that are still there, asked one after the other: a pod of many is no rush of calls."""
+        return [reply.status for ident in ids if (reply := await _found(self._cri.sandbox_status(ident)))]
+
+    async def _containers(self, ids: list[str]) -> list[pb.ContainerStatus]:
+        """The same for containers."""
+        return [status for ident in ids if (status := await _found(self._cri.container_status(ident)))]
 
     async def _add_last_words(self, statuses: list[pb.ContainerStatus]) -> None:
         """Files that a container may have filled are read beside the loop; mostly there are none."""

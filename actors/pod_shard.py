@@ -25,12 +25,13 @@ from podherd.steps import left_behind, runtime_features
 from podherd.steps.context import Tools
 from podherd.steps.deeds import unnoted
 from podherd.steps.host_facts import HostFacts
+from podherd.steps.in_use import InUse, held_before
 from podherd.steps.known_objects import KnownObjects
 from podherd.steps.lanes import Lanes
 from podherd.steps.pulls import of_shard
 from podherd.wire import codec
-from podherd.wire.control import Answer, Ask, Drained, Hello
-from podherd.wire.node import NodeFacts, RuntimeState
+from podherd.wire.control import ACTIVE_PODS, Answer, Ask, Drained, Hello
+from podherd.wire.node import NodeFacts, RuntimeState, VolumesInUse
 from podherd.wire.objects import ObjectState
 from podherd.wire.routes import EVENTS, NODE, OBJECTS, PLEG, SERVER, SOURCES, STATUS, role_of
 from podherd.wire.status import PodEvent, PodForgotten, PodOver, StatusChanged
@@ -55,6 +56,7 @@ class PodShardActor(Shell):
         self._cri: Cri | None = None
         self._meeting: asyncio.Task[None] | None = None
         self._met = False
+        self._in_use = InUse(lambda names: self.send_role(NODE, VolumesInUse(self.name, names)))
         self._perform: dict[type, Callable[[Any], None]] = {
             told.Publish: self._publish,
             told.Over: lambda over: self.send_role(SOURCES, PodOver(over.uid)),
@@ -77,7 +79,9 @@ class PodShardActor(Shell):
         self._perform[told.CancelSync] = lambda cancel: lanes.cancel(cancel.uid, cancel.plan_id)
         self._meet()
         await super().start()
-        self.spawn(self._look_back(), "directories left behind")
+        self.spawn(self._look_back(), "directories left behind", vital=settings.serves_api)
+        if settings.serves_api:
+            self.spawn(self._republish(), "publish CSI volumes again", vital=True)
 
     def _meet(self) -> None:
         """Ask, unless somebody is asking already, whether the runtime is there."""
@@ -92,7 +96,19 @@ class PodShardActor(Shell):
         )
         for path in found.nameless:
             self.log.warning("directory of no known pod", path=path, mend="look into it and remove it")
+        if self.settings.serves_api:
+            uids = [pod.uid for pod in found.pods]
+            loop = asyncio.get_running_loop()
+            self._in_use.begin(await loop.run_in_executor(self._files, held_before, self.settings, uids))
         self._turn(list(found.pods))
+
+    async def _republish(self) -> None:
+        """At the pace of the kubelet's syncs (kubelet behaviour, section 13.1)."""
+        while True:
+            await asyncio.sleep(self.settings.sync_s)
+            if (objects := self._tools.objects) is not None:
+                self._late += map(heard.RepublishDue, objects.republished())
+                self._turn([])
 
     def _make_tools(self, cri: Cri) -> Tools:
         settings, clock = self.settings, self.clock
@@ -107,7 +123,7 @@ class PodShardActor(Shell):
             cgroup_driver=settings.cgroup_driver,
             host=self._facts.now,
             note=unnoted if isinstance(self.journal, NoJournal) else self.journal.deed,
-            objects=KnownObjects(partial(self.send_role, OBJECTS)) if settings.serves_api else None,
+            objects=KnownObjects(partial(self.send_role, OBJECTS), self._in_use.use) if settings.serves_api else None,
         )
 
     def _record(self, event: PodEvent) -> None:
@@ -176,8 +192,7 @@ class PodShardActor(Shell):
                 case RuntimeState():
                     self._use_node(message)
                 case NodeFacts():
-                    self._tools.node = message
-                    self._facts.use_allocatable(message.allocatable)
+                    self._use_facts(message)
                 case ObjectState() if self._tools.objects is not None:
                     self._late += map(heard.ObjectsChanged, self._tools.objects.take(message))
         events = events_of(self.name, messages)
@@ -202,6 +217,15 @@ class PodShardActor(Shell):
             self._use(replace(self._policy, host_ips=state.host_ips))
         if state.runtime_ready and not self._met:
             self._meet()  # one that was refused may have given way to another
+
+    def _use_facts(self, facts: NodeFacts) -> None:
+        """What steps take from the node; pods that wait for drivers or attached volumes may go on."""
+        before, self._tools.node = self._tools.node, facts
+        self._facts.use_allocatable(facts.allocatable)
+        if self._tools.objects is not None:
+            self._tools.objects.attached(facts.volumes_attached)
+        if before is None or _volumes_of(before) != _volumes_of(facts):
+            self._late.append(heard.NodeVolumesChanged())
 
     def _use(self, policy: Policy) -> None:
         self._policy = policy
@@ -249,15 +273,20 @@ class PodShardActor(Shell):
         self._turn([heard.Woke(uid) for uid in uids])
 
     def _publish(self, publish: told.Publish) -> None:
-        if publish.finished and self._tools.objects is not None:
-            self._tools.objects.drop(publish.uid)
+        if publish.finished:
+            self._drop_objects(publish.uid)
         self._tell_both(status_of(publish))
 
     def _forget(self, forget: told.Forget) -> None:
         self._alarms.drop(forget.uid)
-        if self._tools.objects is not None:
-            self._tools.objects.drop(forget.uid)
+        self._drop_objects(forget.uid)
         self._tell_both(PodForgotten(forget.uid, forget.namespace, forget.name))
+
+    def _drop_objects(self, uid: str) -> None:
+        """The pod needs and holds nothing any more."""
+        self._in_use.drop(uid)
+        if self._tools.objects is not None:
+            self._tools.objects.drop(uid)
 
     def _greet(self, actor: str) -> None:
         """Tell an actor that has begun anew what it should know of every pod."""
@@ -267,6 +296,8 @@ class PodShardActor(Shell):
             case role if role == SOURCES:
                 for uid in self._machine.over():
                     self.send(actor, PodOver(uid))
+            case role if role == NODE:
+                self._in_use.again()
             case role if role == OBJECTS and self._tools.objects is not None:
                 for needs in self._tools.objects.needs():
                     self.send(actor, needs)
@@ -280,6 +311,8 @@ class PodShardActor(Shell):
                 self.log.error("status not sent", uid=publish.uid, exc_info=error)
 
     def _answer(self, question: Ask) -> Answer:
+        if question.what == ACTIVE_PODS:
+            return Answer(question.id, codec.pack([*self._machine.active()]))
         if question.what != "pod":
             return Answer(question.id, b"", f"a pod shard knows nothing of {question.what!r}")
         try:
@@ -297,6 +330,11 @@ class PodShardActor(Shell):
 def may_run(pod: Pod) -> bool:
     """Whether the API server does not yet say that the pod has ended."""
     return (pod.body.get("status") or {}).get("phase") not in TERMINAL
+
+
+def _volumes_of(facts: NodeFacts) -> tuple[Any, ...]:
+    """What volumes may wait for."""
+    return facts.csi_sockets, set(facts.volumes_attached), set(facts.volumes_in_use)
 
 
 def policy_of(settings: Settings, host: Host) -> Policy:
@@ -324,4 +362,5 @@ def status_of(publish: told.Publish) -> StatusChanged:
         codec.pack(publish.status),
         publish.sidecars,
         publish.finished,
+        publish.stopped,
     )

@@ -45,6 +45,8 @@ LEAN: Mapping[str, str] = {
     "RAY_prestart_worker_first_driver": "0",
     "RAY_enable_worker_prestart": "0",
     "RAY_worker_maximum_startup_concurrency": "16",
+    # Ray's default of 15 is for batch work: every pod of the node would go before the agent that starts the next one.
+    "RAY_worker_niceness": "0",
 }
 
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Debian packages that a checkout needs: `packages.sh build` to build it, `packages.sh runtime` to run real containers.
+# Debian packages that a checkout needs: `packages.sh build` to build it, `packages.sh runtime` to run real containers and
+# the tests that want a real D-Bus.
 # Installs what is missing when it may (root, apt); else says what to install. Exit code 1: cannot go on without.
 set -euo pipefail
 
@@ -24,6 +25,7 @@ runtime)
     [ -x /usr/lib/cni/bridge ] || [ -x /opt/cni/bin/bridge ] || missing+=(containernetworking-plugins)
     { have busybox && ! grep -aq '/ld-' <(head -c 4096 "$(command -v busybox)"); } || missing+=(busybox-static)
     have iptables || missing+=(iptables)
+    have dbus-daemon || missing+=(dbus)
     ;;
 *)
     echo "usage: $0 build|runtime" >&2

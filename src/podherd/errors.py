@@ -37,6 +37,12 @@ class CriError(PodherdError):
         self.code = code
         super().__init__(thing, reason, mend)
 
+    @property
+    def as_go(self) -> str:
+        """`rpc error: code = NotFound desc = no such thing`, as the kubelet shows an error that it leaves as it is."""
+        code = "Canceled" if self.code == "CANCELLED" else self.code.title().replace("_", "")
+        return f"rpc error: code = {code} desc = {self.reason}"
+
 
 class ApiError(PodherdError):
     """The API server refused a request, or could not be asked.

@@ -93,12 +93,15 @@ async def test_a_runtime_is_not_ready_before_it_has_told_its_cgroup_driver_and_i
     await until(lambda: ear.of(RuntimeState) and ear.of(RuntimeState)[-1].cgroup_driver == "systemd")
     assert all(not state.runtime_ready for state in ear.of(RuntimeState)[:-1])
 
+    outages: list[None] = []
+
     async def away(_self: Cri, **_: Any) -> Any:
+        outages.append(None)
         raise CriError("Status", "UNAVAILABLE", "away")
 
     with monkeypatch.context() as patched:
         patched.setattr(Cri, "status", away)
-        await until(lambda: not node._driver_known)
+        await until(lambda: len(outages) > 1)
     await until(lambda: ear.of(RuntimeState)[-1].cgroup_driver == "cgroupfs")
     assert asked == ["", "systemd", "cgroupfs"]
     await node.stop()

@@ -22,6 +22,7 @@ SECRET = Ref("Secret", "shop", "key")
 PATH = "/api/v1/namespaces/shop/secrets"
 DETAIL = '{"audience":"vault","expirationSeconds":600,"pod":{"name":"web","uid":"u1"}}'
 TOKEN = Ref("ServiceAccountToken", "shop", "robot", DETAIL)
+BUNDLES = {"resources": [{"name": "clustertrustbundles"}]}
 SHARDS = ("pod_shard-0", "pod_shard-1")
 
 
@@ -36,6 +37,7 @@ class Script(Api):
         self.told: dict[str, Callable[[News], None]] = {}
         self.begun: list[tuple[str, Query]] = []
         self.refusals = 0
+        self.gets: list[str] = []
         self.posts: list[tuple[str, Body]] = []
         self.answers: dict[str, dict[str, Any] | ApiError] = {}
         self.closed = False
@@ -53,6 +55,7 @@ class Script(Api):
                 del self.told[path]
 
     async def get(self, path: str, _query: Query | None = None) -> dict[str, Any]:
+        self.gets.append(path)
         return self._answer(path)
 
     async def create(self, path: str, body: Body, _query: Query | None = None) -> dict[str, Any]:
@@ -216,8 +219,9 @@ async def test_services_of_all_namespaces_are_one_follow(stage: Stage) -> None:
 
 async def test_bundles_of_a_signer_are_told_together(stage: Stage) -> None:
     detail = '{"labelSelector":{"matchLabels":{"a":"b"}},"signerName":"x.test/y"}'
-    await stage.need(Ref("ClusterTrustBundle", "", "", detail))
     path = "/apis/certificates.k8s.io/v1/clustertrustbundles"
+    stage.api.answers["/apis/certificates.k8s.io/v1"] = BUNDLES
+    await stage.need(Ref("ClusterTrustBundle", "", "", detail))
     await stage.tell(Listed([{"metadata": {"name": "b"}}, {"metadata": {"name": "a"}}]), path=path)
     (state,) = await stage.heard(1)
     assert [each["metadata"]["name"] for each in codec.unpack(state.body)["items"]] == ["a", "b"]
@@ -230,3 +234,59 @@ async def test_without_watching_objects_are_fetched(tmp_path: Path) -> None:
         await stage.need(SECRET)
         assert (await stage.heard(1))[0].body
         assert stage.api.begun == []
+
+
+async def test_bundles_are_followed_in_the_version_that_the_server_has_asked_for_once(stage: Stage) -> None:
+    stage.api.answers["/apis/certificates.k8s.io/v1"] = {"resources": [{"name": "certificatesigningrequests"}]}
+    stage.api.answers["/apis/certificates.k8s.io/v1beta1"] = BUNDLES
+    path = "/apis/certificates.k8s.io/v1beta1/clustertrustbundles"
+    await stage.need(Ref("ClusterTrustBundle", "", "a"))
+    await stage.tell(Listed([{"metadata": {"name": "a"}}]), path=path)
+    assert (await stage.heard(1))[0].body
+    await stage.need(Ref("ClusterTrustBundle", "", "b"), uid="u2")
+    await until(lambda: len(stage.api.begun) == 2)
+    assert [begun for begun, _ in stage.api.begun] == [path, path]
+    assert stage.api.gets == ["/apis/certificates.k8s.io/v1", "/apis/certificates.k8s.io/v1beta1"]
+
+
+async def test_a_server_that_is_away_is_asked_again_which_version_it_has(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("podherd.actors.objects.RETRY_S", 0.001)
+    root = "/apis/certificates.k8s.io/v1"
+    stage.api.answers[root] = ApiError(root, 0, "", "connection refused")
+    await stage.need(Ref("ClusterTrustBundle", "", "a"))
+    assert "connection refused" in (await stage.heard(1))[0].problem
+    stage.api.answers[root] = BUNDLES
+    await stage.tell(Listed([{"metadata": {"name": "a"}}]), path=f"{root}/clustertrustbundles")
+    assert (await stage.heard(2))[-1].body
+
+
+async def test_a_certificate_is_asked_for_with_the_uids_of_account_and_node(stage: Stage) -> None:
+    root = "/apis/certificates.k8s.io/v1/namespaces/shop/podcertificaterequests"
+    chain = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+    times = {"beginRefreshAt": "2100-01-01T00:00:00Z", "notAfter": "2100-01-01T01:00:00Z"}
+    status = {"conditions": [{"type": "Issued"}], "certificateChain": chain, **times}
+    stage.api.answers |= {
+        "/api/v1/namespaces/shop/serviceaccounts/robot": {"metadata": {"uid": "sa"}},
+        "/api/v1/nodes/n1": {"metadata": {"uid": "no"}},
+        root: {"metadata": {"name": "req-1"}},
+        f"{root}/req-1": {"metadata": {"name": "req-1"}, "status": status},
+    }
+    detail = '{"keyType":"ED25519","pod":{"name":"web","uid":"u1"},"signerName":"x.test/y"}'
+    await stage.need(Ref("PodCertificate", "shop", "robot", detail))
+    await until(lambda: any(each.body for each in stage.shards[0].states))
+    first, last = stage.shards[0].states
+    assert first.problem == "credential bundle is not issued yet"
+    assert codec.unpack(last.body)["chain"] == chain
+    ((path, body),) = stage.api.posts
+    assert (path, body["spec"]["serviceAccountUID"], body["spec"]["nodeUID"]) == (root, "sa", "no")
+
+
+async def test_a_signer_that_denies_is_told_and_not_asked_again(stage: Stage) -> None:
+    detail = '{"keyType":"DSA","pod":{"name":"web","uid":"u1"},"signerName":"x.test/y"}'
+    stage.api.answers["/api/v1/namespaces/shop/serviceaccounts/robot"] = {"metadata": {"uid": "sa"}}
+    stage.api.answers["/api/v1/nodes/n1"] = {"metadata": {"uid": "no"}}
+    await stage.need(Ref("PodCertificate", "shop", "robot", detail))
+    await until(lambda: 'unknown key type "DSA"' in [each.problem for each in stage.shards[0].states])
+    assert stage.api.posts == []

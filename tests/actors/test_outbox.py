@@ -3,9 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import pytest
 import structlog
+from tests.kit.virtual_loop import run_virtually
 from tests.kit.waiting import until
 
 from podherd.actors import outbox as module
@@ -163,7 +165,7 @@ async def test_a_busy_outbox_sends_fewer_frames_and_drops_nothing(
         await real_sleep(0)
 
     real_sleep = asyncio.sleep
-    box = Outbox("pod_shard-0", "pleg", bus, pace_s=0.001, busy_pace_s=0.05)
+    box = Outbox("pod_shard-0", "pleg", bus, pace_s=0.001, busy_pace_s=0.05, spare=0)
     with monkeypatch.context() as patched:
         patched.setattr(module.asyncio, "sleep", sleep)
         box.put(event(-1))
@@ -175,6 +177,27 @@ async def test_a_busy_outbox_sends_fewer_frames_and_drops_nothing(
     assert bus.messages == [event(number) for number in range(-1, 200)]
     assert slept[:8] == [0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.05, 0.05]
     assert len(bus.batches) < 14
+
+
+def test_a_few_frames_are_not_paced_and_there_are_more_to_spare_after_a_while(bus: GatedBus, clock: Clock) -> None:
+    """What one pod's start tells goes step by step, each as soon as the last has arrived."""
+    box = Outbox("pod_shard-0", "pleg", bus, pace_s=10.0, busy_pace_s=10.0, clock=clock, spare=2)
+    sent_at: list[float] = []
+
+    async def story() -> None:
+        loop = asyncio.get_running_loop()
+        task = asyncio.create_task(box.run())
+        for number in range(8):
+            clock.now += module.SPARE_S if number == 4 else 0.0
+            box.put(event(number))
+            await until(lambda: len(box) == 0)
+            sent_at.append(loop.time())
+        task.cancel()
+
+    run_virtually(story())
+    waits = [round(after - before) for before, after in pairwise(sent_at)]
+    assert waits == [0, 0, 10, 10, 0, 10, 10]
+    assert bus.messages == [event(number) for number in range(8)]
 
 
 async def test_a_large_queue_goes_in_bounded_frames(bus: GatedBus, box: Outbox, run: Run) -> None:

@@ -15,7 +15,7 @@ from podherd.wire import codec
 from podherd.wire.control import Hello
 from podherd.wire.desired import Desired, Gone, Roster
 from podherd.wire.evict import Evict
-from podherd.wire.node import NodeFacts
+from podherd.wire.node import NodeFacts, VolumesInUse
 from podherd.wire.objects import Needs, ObjectState, Ref
 from podherd.wire.status import PodEvent, PodForgotten, PodOver, StatusChanged
 
@@ -139,6 +139,15 @@ async def test_what_the_node_offers_is_a_fact_of_the_host(cluster: Cluster) -> N
     await cluster.tell("node", facts)
     assert cluster.shard._tools.node == facts
     assert cluster.shard._tools.host().allocatable == {"cpu": 1500, "memory": 1 << 30}
+
+
+async def test_volumes_in_use_are_told_also_when_there_are_none_and_again_to_a_node_actor_that_begins_anew(
+    cluster: Cluster,
+) -> None:
+    none = VolumesInUse(SHARD, ())
+    await cluster.node.until(lambda: cluster.node.of(VolumesInUse) == [none])
+    await cluster.tell("node", Hello("node"))
+    await cluster.node.until(lambda: cluster.node.of(VolumesInUse) == [none, none])
 
 
 async def test_an_object_that_changes_is_written_anew_and_is_in_no_journal(cluster: Cluster) -> None:

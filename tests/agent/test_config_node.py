@@ -40,6 +40,10 @@ from podherd.errors import ConfigError
         ("shutdownGracePeriodByPodPriority: [{priority: 10, shutdownGracePeriodSeconds: 5}, {priority: 0}]",
          "shutdown_grace_by_priority", ((0, 0.0), (10, 5.0))),
         ("configMapAndSecretChangeDetectionStrategy: Cache", "object_changes", "Cache"),
+        ("imagePullCredentialsVerificationPolicy: AlwaysVerify", "pull_verification", "AlwaysVerify"),
+        ("imagePullCredentialsVerificationPolicy: NeverVerifyAllowlistedImages\n"
+         "preloadedImagesVerificationAllowlist: [reg.test/base, reg.test:5000/team/*]",
+         "pull_allowlist", ("reg.test/base", "reg.test:5000/team/*")),
         ("podherd: {inCluster: true}", "in_cluster", True),
     ],
 )  # fmt: skip
@@ -73,6 +77,11 @@ def test_thresholds_that_are_given_replace_all_defaults_unless_they_are_merged(t
         ("nodeLeaseDurationSeconds: -1", "nodeLeaseDurationSeconds: -1 is not a whole number"),
         ("shutdownGracePeriod: 100ms", "shutdownGracePeriod: '100ms' is neither 0 nor at least 1s"),
         ("port: 70000", "port: 70000 is not a whole number from 1 to 65535"),
+        ("imagePullCredentialsVerificationPolicy: Sometimes",
+         "imagePullCredentialsVerificationPolicy: 'Sometimes' is none"),
+        ("preloadedImagesVerificationAllowlist: ['*.test/x']",
+         "preloadedImagesVerificationAllowlist: '*.test/x' is neither"),
+        ("preloadedImagesVerificationAllowlist: [reg.test/base]", "is of use only with one policy"),
         ("configMapAndSecretChangeDetectionStrategy: Poll",
          "configMapAndSecretChangeDetectionStrategy: 'Poll' is none"),
     ],

@@ -1,4 +1,4 @@
-"""Ray's ports: on loopback alone, and shut to whoever has no token."""
+"""Ray's ports: on loopback alone, and shut to whoever has no token; the memory and priority of what runs."""
 
 import os
 import socket
@@ -69,3 +69,12 @@ def test_the_parent_is_small(start: Callable[..., Any], say: Callable[[str], Non
     rss_kb = next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
     say(f"parent: {rss_kb} kB")
     assert rss_kb < 40_000
+
+
+@pytest.mark.timeout(300)
+def test_no_process_of_it_gives_way_to_the_pods_of_the_node(start: Callable[..., Any]) -> None:
+    agent = start()
+    own = os.getpriority(os.PRIO_PROCESS, agent.process.pid)
+    found = {name: os.getpriority(os.PRIO_PROCESS, pid) for name, pid in agent.pids().items()}
+    assert found == dict.fromkeys(found, own)
+    assert {"pleg", "sources"} < set(found)

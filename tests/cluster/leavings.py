@@ -7,6 +7,7 @@ from tests.kit.cluster_node import ClusterNode
 
 from podherd.agent.provision.cleaning import MOUNTS, mounts_under
 from podherd.cgroups.paths import KUBEPODS
+from podherd.model.keys import POD_UID
 from podherd.steps.cgroup import MOUNT, hierarchies
 
 PLACES = ("agent/pods", "logs/pods", "logs/containers")
@@ -20,6 +21,17 @@ def leavings(node: ClusterNode, uids: Iterable[str]) -> list[str]:
     found += _cgroups(set(uids))
     found += (f"mount {point}" for point in mounts_under(node.root / "agent", MOUNTS.read_text()))
     return found
+
+
+def leavings_of(node: ClusterNode, uids: Iterable[str]) -> list[str]:
+    """Each thing that is still there of these pods, of a node that has others, too."""
+    gone = sorted(uids)
+    filters = [f'labels."{POD_UID}"=={uid}' for uid in gone]
+    places = [*_under_root(node.root), *mounts_under(node.root / "agent", MOUNTS.read_text())]
+    found = [place for place in places if any(uid in place for uid in gone)]
+    if gone:
+        found += node.runtime.ctr("containers", "ls", "-q", *filters).split()
+    return found + list(_cgroups(set(gone)))
 
 
 def _in_runtime(node: ClusterNode) -> Iterator[str]:

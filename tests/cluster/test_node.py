@@ -208,6 +208,30 @@ async def test_a_node_that_is_not_to_register_reports_on_the_object_that_somebod
         await until(lambda: stand.facts().uid == node["metadata"]["uid"])
 
 
+async def test_resources_that_others_tell_of_may_be_used_and_what_they_write_over_is_put_right(
+    control_plane: ControlPlane, settings_of: Callable[..., Settings]
+) -> None:
+    """As Kubernetes documents it: whoever has an extended resource writes its capacity, and the node the rest."""
+    async with running(settings_of("extended-1")) as stand:
+        first = await ready(control_plane, "extended-1")
+        memory = first["status"]["capacity"]["memory"]
+        patch = '{"status": {"capacity": {"example.com/dongle": "4", "memory": "1Ki"}}}'
+        edit = ("patch", "node", "extended-1", "--subresource=status", "--type=merge", "-p", patch)
+        await asyncio.to_thread(control_plane.kubectl, *edit)
+        told = await wait_for(
+            control_plane, ("node", "extended-1"), lambda it: it["status"]["allocatable"].get("example.com/dongle")
+        )
+        assert told["status"]["allocatable"]["example.com/dongle"] == "4"
+        await wait_for(control_plane, ("node", "extended-1"), lambda it: it["status"]["capacity"]["memory"] == memory)
+        await until(lambda: stand.facts().allocatable.get("example.com/dongle") == "4")
+        patch = '{"status": {"capacity": {"example.com/dongle": null}}}'
+        edit = ("patch", "node", "extended-1", "--subresource=status", "--type=merge", "-p", patch)
+        await asyncio.to_thread(control_plane.kubectl, *edit)
+        await wait_for(
+            control_plane, ("node", "extended-1"), lambda it: "example.com/dongle" not in it["status"]["allocatable"]
+        )
+
+
 async def test_a_node_that_the_cluster_gave_up_is_ready_again_at_its_next_report(
     control_plane: ControlPlane, settings_of: Callable[..., Settings]
 ) -> None:

@@ -115,10 +115,12 @@ class Scene:
             "sources", ApiPod(metadata["uid"], "default", name, version, deleting, mirror_of, held, restarts)
         )
 
-    async def say(self, uid: str, name: str, what: Status, source: str = "api", *, finished: bool = False) -> None:
+    async def say(
+        self, uid: str, name: str, what: Status, source: str = "api", *, finished: bool = False, stopped: bool = True
+    ) -> None:
         """The pod's shard tells of it."""
         body = codec.pack(what)
-        changed = StatusChanged(uid, "default", name, what["phase"], source, False, 0.0, body, (), finished)
+        changed = StatusChanged(uid, "default", name, what["phase"], source, False, 0.0, body, (), finished, stopped)
         await self.tell("pod_shard-0", changed)
 
     def create(self, name: str) -> str:

@@ -48,6 +48,29 @@ async def test_a_server_without_cri_is_refused_with_the_mend(no_cri):
     await cri.close()
 
 
+async def test_an_error_that_names_a_command_of_half_a_mebibyte_arrives_with_both_its_ends(tmp_path):
+    words = f'exec: "{"c" * 500_000}": file name too long'
+
+    async def start(_request, context):
+        await context.abort(grpc.StatusCode.UNKNOWN, words)
+
+    handler = grpc.unary_unary_rpc_method_handler(start, pb.StartContainerRequest.FromString)
+    server = grpc.aio.server()
+    service = grpc.method_handlers_generic_handler("runtime.v1.RuntimeService", {"StartContainer": handler})
+    server.add_generic_rpc_handlers((service,))
+    server.add_insecure_port(f"unix:{tmp_path}/long.sock")
+    await server.start()
+    cri = Cri(f"unix://{tmp_path}/long.sock")
+    with pytest.raises(CriError) as failed:
+        await cri.start_container("c0")
+    assert failed.value.code == "UNKNOWN"
+    assert failed.value.reason.startswith('exec: "ccc')
+    assert failed.value.reason.endswith('ccc": file name too long')
+    assert len(failed.value.reason) == 12 << 10
+    await cri.close()
+    await server.stop(0)
+
+
 async def test_the_fallback_is_taken_from_a_runtime_without_runtime_config(no_cri):
     cri = Cri(no_cri)
     assert await cri.cgroup_driver("systemd") == "systemd"

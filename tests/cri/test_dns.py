@@ -14,7 +14,7 @@ nameserver 192.0.2.1
 nameserver 192.0.2.2
 search ignored.test
 search corp.test. lab.test .
-options timeout:2
+options timeout:2 ndots:3
 options rotate ndots:1
 """
 HOSTED = replace(HOST, resolv_conf=RESOLV)
@@ -27,7 +27,7 @@ def _dns(spec, node=CLUSTER, host=HOSTED):
     return tuple(config.servers), tuple(config.searches), tuple(config.options)
 
 
-DEFAULT = (("192.0.2.1", "192.0.2.2"), ("corp.test", "lab.test"), ("rotate", "ndots:1"))
+DEFAULT = (("192.0.2.1", "192.0.2.2"), ("corp.test", "lab.test"), ("timeout:2", "ndots:1", "rotate"))
 FIRST = (("10.96.0.10",), (*OWN, "corp.test", "lab.test"), ("ndots:5",))
 
 
@@ -61,8 +61,21 @@ def test_without_a_cluster_dns_the_hosts_lines_are_used_and_an_event_says_so():
     assert _dns({}, node=settings()) == DEFAULT
     (caution,) = cautions(pod({}), settings(), HOSTED)
     assert caution.reason == "MissingClusterDNS"
-    assert "Set clusterDNS in the agent's configuration" in caution.message
+    assert caution.message == (
+        'pod: "web_prod(uid-1)". kubelet does not have ClusterDNS IP configured and cannot create Pod using '
+        '"ClusterFirst" policy. Falling back to "Default" policy.'
+    )
     assert cautions(pod({"dnsPolicy": "Default"}), settings(), HOSTED) == []
+
+
+def test_a_search_path_that_makes_resolvers_abort_is_left_out_with_an_event():
+    config = {"searches": ["a." * 126 + "bc", "fits.test"]}
+    spec = {"dnsPolicy": "None", "dnsConfig": {"nameservers": ["1.1.1.1"], **config}}
+    assert _dns(spec)[1] == ("fits.test",)
+    (caution,) = cautions(pod(spec), settings(), HOSTED)
+    assert (caution.reason, caution.message.endswith("the applied search line is: fits.test")) == (
+        "DNSConfigForming", True,
+    )  # fmt: skip
 
 
 def test_no_resolv_conf_at_all_is_the_loopback():

@@ -56,7 +56,13 @@ def test_spec_3_cpu_shares(request_, shares):
 
 @pytest.mark.parametrize(
     ("limit", "period_us", "quota_us"),
-    [("5m", 100_000, 1000), ("500m", 100_000, 50_000), ("5m", 10_000, 1000), ("500m", 10_000, 5000)],
+    [
+        ("5m", 100_000, 1000),
+        ("500m", 100_000, 50_000),
+        ("5m", 10_000, 1000),
+        ("500m", 10_000, 5000),
+        ("1E", 100_000, 2**44 - 1),
+    ],
 )
 def test_spec_3_cpu_quota_follows_the_period(limit, period_us, quota_us):
     resources = _linux(_with(limits={"cpu": limit}), node=settings(cpu_cfs_period_us=period_us))

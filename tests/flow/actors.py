@@ -11,7 +11,7 @@ from tests.flow.timeline import Life, Timer
 
 from podherd.actors.pod_shard import status_of
 from podherd.journal.inputs import events_of
-from podherd.machines import node_machine
+from podherd.machines import node_events, node_instructions, node_machine
 from podherd.machines.capacity import Amounts
 from podherd.machines.node import Facts
 from podherd.machines.pod import events as pod_events
@@ -246,25 +246,25 @@ class NodeActor(Actor):
                 self._turn(message)
             elif isinstance(message, Hello):
                 shard = message.actor.startswith(POD_SHARD)
-                self._turn(node_machine.ShardStarted(message.actor) if shard else node_machine.ServerStarted())
+                self._turn(node_events.ShardStarted(message.actor) if shard else node_events.ServerStarted())
 
     def _watch(self) -> None:
         runtime = self.world.runtime
         network = "" if runtime.network else "no CNI plugin"
-        looked = node_machine.Looked("containerd://2", "", network, "")
-        self._turn(node_machine.NotLooked() if runtime.away else looked, node_machine.Addresses(IPS))
+        looked = node_events.Looked("containerd://2", "", network, "")
+        self._turn(node_events.NotLooked() if runtime.away else looked, node_events.Addresses(IPS))
         self.life.after(5.0, self._watch)
 
-    def _turn(self, *events: node_machine.Event) -> None:
+    def _turn(self, *events: node_events.Event) -> None:
         for told_ in self._machine.handle(self.world.wall(), *events):
             match told_:
-                case node_machine.TellShards(state):
+                case node_instructions.TellShards(state):
                     self.send_role(POD_SHARD, state)
-                case node_machine.TellShard(actor, state):
+                case node_instructions.TellShard(actor, state):
                     self.send(actor, state)
-                case node_machine.TellFacts(actor, facts):
+                case node_instructions.TellFacts(actor, facts):
                     self._tell_facts(actor, facts)
-                case node_machine.TellServer(node):
+                case node_instructions.TellServer(node):
                     self.send_role(SERVER, node)
 
     def _tell_facts(self, actor: str, facts: NodeFacts) -> None:

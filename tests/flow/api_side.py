@@ -29,6 +29,8 @@ class StatusActor(Actor):
             match message:
                 case StatusChanged(uid):
                     self._newest[uid] = message
+                    if message.stopped:
+                        self.world.laws.stopped(uid)
                     if message.finished:
                         self.world.laws.finished(uid)
                     self.life.after(self.world.dice.uniform(0.01, 1.0), lambda uid=uid: self._write(uid))
@@ -45,6 +47,7 @@ class StatusActor(Actor):
         if before.get("phase") in TERMINAL:
             law(now["phase"] == before["phase"], f"{uid} was {before['phase']} and is {now['phase']}")
         _check_counts(uid, before, now)
+        law(told.stopped or not told.finished, f"{uid} is finished and has not stopped")
         if now != before:
             self.world.set_api_status(uid, now)
         if told.finished and now["phase"] in TERMINAL and "deletionTimestamp" in body["metadata"]:

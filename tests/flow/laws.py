@@ -90,6 +90,10 @@ class Laws:
         law(not self._running(uid), "a pod is told to be over while it runs")
         self._over.add(uid)
 
+    def stopped(self, uid: str) -> None:
+        """Heard by the status actor: a terminal phase may be told."""
+        law(not self._running(uid), "a pod is told to have stopped while it runs")
+
     def finished(self, uid: str) -> None:
         """Heard by the status actor: the API object may go."""
         law(not self._running(uid), "a pod is told to be finished while it runs")

@@ -10,7 +10,7 @@ from tests.kit.pods import pod
 
 from podherd.errors import WireError
 from podherd.journal import kinds
-from podherd.machines import node_machine
+from podherd.machines import node_events, node_instructions
 from podherd.machines.pleg import events as pleg_events
 from podherd.machines.pleg import instructions as pleg_instructions
 from podherd.machines.pod import events as pod_events
@@ -26,7 +26,7 @@ UNIONS: tuple[UnionType, ...] = (
     pod_events.Event, pod_events.StepResult, pod_instructions.Instruction,
     sources_events.Event, sources_instructions.Instruction,
     pleg_events.Event, pleg_instructions.Instruction,
-    node_machine.Event, node_machine.Instruction,
+    node_events.Event, node_instructions.Instruction,
 )  # fmt: skip
 EVERY = sorted({kind for union in UNIONS for kind in get_args(union)} | {Policy, Deed}, key=str)
 WITH_BODIES = (

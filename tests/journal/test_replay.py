@@ -18,15 +18,8 @@ from podherd.journal.replay import journals, replay
 from podherd.journal.segments import Segments, files
 from podherd.machines.capacity import Amounts
 from podherd.machines.node import Facts
-from podherd.machines.node_machine import (
-    Addresses,
-    Looked,
-    NodeMachine,
-    NotLooked,
-    Refused,
-    ServerStarted,
-    ShardStarted,
-)
+from podherd.machines.node_events import Addresses, Looked, NotLooked, Refused, ServerStarted, ShardStarted
+from podherd.machines.node_machine import NodeMachine
 from podherd.machines.pleg.events import Stopped
 from podherd.machines.pleg.events import Woke as PlegWoke
 from podherd.machines.pleg.machine import PlegMachine

@@ -10,7 +10,8 @@ from tests.machines.pod import builders
 from podherd.journal import kinds, snapshot
 from podherd.machines.capacity import Amounts
 from podherd.machines.node import Facts
-from podherd.machines.node_machine import Addresses, Looked, NodeMachine
+from podherd.machines.node_events import Addresses, Looked
+from podherd.machines.node_machine import NodeMachine
 from podherd.machines.pleg.events import Relisted
 from podherd.machines.pleg.events import Woke as PlegWoke
 from podherd.machines.pleg.machine import PlegMachine

@@ -142,6 +142,11 @@ class Audit:
         with self._lock:
             return self._judge.uids
 
+    def present(self) -> list[Pod]:
+        """Each pod that there is, as last seen."""
+        with self._lock:
+            return list(self._present.values())
+
     def of(self, name: str, namespace: str = "default") -> list[Pod]:
         """All versions of the pods of one name, in order."""
         with self._lock:

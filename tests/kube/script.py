@@ -1,6 +1,7 @@
 """A scripted API server on loopback, for the faults that a real one does not produce on demand."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -32,15 +33,15 @@ class Script:
         return await part(request)
 
     @asynccontextmanager
-    async def serve(self) -> AsyncIterator["Script"]:
+    async def serve(self, tls: ssl.SSLContext | None = None) -> AsyncIterator["Script"]:
         app = web.Application()
         app.router.add_route("*", "/{path:.*}", self.answer)
         runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.01)
         await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
+        site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls)
         await site.start()
         host, port = runner.addresses[0][:2]
-        self.url = f"http://{host}:{port}"
+        self.url = f"{'https' if tls else 'http'}://{host}:{port}"
         try:
             yield self
         finally:
@@ -120,6 +121,24 @@ def hangs(*pieces: bytes) -> Answer:
         for piece in pieces:
             await response.write(piece)
         await asyncio.Event().wait()
+        return response
+
+    return part
+
+
+def hangs_up(body: Any) -> Answer:
+    """This JSON, and then the end of the connection, of which the answer said nothing."""
+
+    async def part(request: web.Request) -> web.StreamResponse:
+        data = orjson.dumps(body)
+        response = web.StreamResponse()
+        response.content_type = "application/json"
+        response.content_length = len(data)
+        await response.prepare(request)
+        await response.write(data)
+        await response.write_eof()
+        assert request.transport is not None
+        request.transport.close()
         return response
 
     return part

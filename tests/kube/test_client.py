@@ -1,11 +1,16 @@
 """The client against faults that a real server does not produce on demand."""
 
+import asyncio
 import gzip
+import ssl
 from pathlib import Path
 
 import orjson
 import pytest
-from tests.kube.script import PODS, file_with, hangs, refuses, says, speaking_to
+from aiohttp import web
+from tests.kit.certificates import Authority
+from tests.kit.waiting import until
+from tests.kube.script import PODS, Script, file_with, hangs, hangs_up, refuses, says, speaking_to
 
 from podherd import __version__
 from podherd.errors import ApiError, ConfigError
@@ -45,6 +50,74 @@ async def test_one_connection_serves_many_requests() -> None:
             ports.add(script.asked[-1].remote)
         seen = {one.transport for one in script.asked}
     assert len(seen) == 1
+
+
+async def test_a_server_that_closes_idle_connections_is_asked_over_new_ones() -> None:
+    async with speaking_to(hangs_up(POD)) as (client, script):
+        for _ in range(3):
+            assert await client.get(PODS) == POD
+            await until(lambda: not any(one.transport for one in script.asked))
+            assert await client.patch(f"{PODS}/a", POD) == POD
+            await until(lambda: not any(one.transport for one in script.asked))
+    assert len(script.asked) == 6
+
+
+async def leaves(request: web.Request) -> web.StreamResponse:
+    """No answer, and the end of the connection."""
+    assert request.transport is not None
+    request.transport.close()
+    return web.Response()
+
+
+async def test_a_change_that_meets_a_closing_connection_is_sent_once_more() -> None:
+    async with speaking_to(leaves, says(POD), leaves) as (client, script):
+        assert await client.patch(f"{PODS}/a", POD) == POD
+        assert len(script.asked) == 2
+        with pytest.raises(ApiError, match="the connection was broken off"):
+            await client.create(PODS, POD)
+    assert len(script.asked) == 4
+
+
+async def test_a_server_that_speaks_no_http_is_an_error_and_none_of_its_words_are_lost() -> None:
+    async def part(request: web.Request) -> web.StreamResponse:
+        assert request.transport is not None
+        assert isinstance(request.transport, asyncio.WriteTransport)
+        request.transport.write(b"SSH-2.0-x\r\n")
+        request.transport.close()
+        return web.Response()
+
+    async with speaking_to(part) as (client, _):
+        with pytest.raises(ApiError) as caught:
+            await client.get(PODS)
+    assert caught.value.status == 0
+
+
+@pytest.mark.parametrize("given", ["file", "data", "none"])
+async def test_a_server_of_another_authority_is_told_with_the_file_that_says_whom_to_trust(
+    tmp_path: Path, given: str
+) -> None:
+    servers, other = (tmp_path / "a", tmp_path / "b")
+    for place in (servers, other):
+        place.mkdir()
+    certificate, key = Authority(servers).server("server", ["127.0.0.1"])
+    trusted = Authority(other).certificate
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(certificate, key)
+    authority = {"file": Pem(path=trusted), "data": Pem(trusted.read_bytes()), "none": None}[given]
+    words = {
+        "file": f"what is trusted is {trusted} of kubeconfig test",
+        "data": "what is trusted is certificate-authority-data of kubeconfig test",
+        "none": "kubeconfig test names no certificate-authority, so that those of this machine are trusted",
+    }
+    async with Script(says(POD)).serve(tls) as script:
+        client = Client(lambda: Access("kubeconfig test", Server(script.url, authority), User()), 0, 0)
+        try:
+            with pytest.raises(ApiError, match="TLS: ") as caught:
+                await client.get(PODS)
+        finally:
+            await client.close()
+    assert words[given] in caught.value.reason
+    assert "authority that signed the server's" in caught.value.mend
 
 
 async def test_a_gzipped_answer_is_read() -> None:

@@ -72,6 +72,22 @@ async def test_it_lists_in_pages_and_watches() -> None:
     assert {one.query["fieldSelector"] for one in script.asked} == {"spec.nodeName=a"}
 
 
+async def test_pages_that_expire_halfway_are_listed_anew_in_one_piece_and_in_silence() -> None:
+    parts = (
+        lists("a", rest="t"),
+        refuses(410, "Expired"),
+        lists("a", "b", version="20"),
+        hangs(event("ADDED", "c", "21")),
+    )
+    async with following(*parts) as (news, script):
+        await until(lambda: len(news) == 2)
+    assert names(news) == ["[a b]", "+c"]
+    assert [(one.query.get("limit"), one.query.get("continue")) for one in script.asked[:3]] == [
+        ("500", None), ("500", "t"), (None, None),
+    ]  # fmt: skip
+    assert versions(script) == ["20"]
+
+
 async def test_a_watch_that_is_closed_or_torn_is_resumed_without_a_list() -> None:
     closed, torn = watch(event("ADDED", "b", "11")), watch(event("ADDED", "c", "12"), torn=True)
     async with following(lists("a"), closed, torn, hangs(event("ADDED", "d", "13"))) as (news, script):

@@ -1,13 +1,30 @@
 """An adopted Node keeps what others gave it; its Lease is renewed by whoever holds it."""
 
-from podherd.kube.node_object import lease_of, renewed, to_adopt
+from podherd.kube.node_object import lease_of, renewed, status_patch, to_adopt
 
-WANTED = {"metadata": {"labels": {"a": "1"}, "annotations": {"b": "2"}}}
+ATTACHED = {"volumes.kubernetes.io/controller-managed-attach-detach": "true"}
+WANTED = {"metadata": {"labels": {"kubernetes.io/os": "linux", "disk": "ssd"}, "annotations": ATTACHED}}
 
 
-def test_a_node_that_lacks_labels_gets_these_and_keeps_its_own() -> None:
-    there = {"metadata": {"labels": {"own": "x"}, "annotations": {"b": "2"}}}
-    assert to_adopt(there, WANTED) == {"metadata": {"labels": {"a": "1"}}}
+def test_a_node_gets_the_labels_that_every_node_has_and_keeps_what_others_gave_it() -> None:
+    there = {"metadata": {"labels": {"disk": "hdd"}, "annotations": {"own": "x", **ATTACHED}}}
+    assert to_adopt(there, WANTED) == {"metadata": {"labels": {"kubernetes.io/os": "linux"}}}
+
+
+def test_that_volumes_are_attached_by_the_controller_is_told_and_taken_back() -> None:
+    labels = WANTED["metadata"]["labels"]
+    bare = {"metadata": {"labels": labels}}
+    assert to_adopt(bare, WANTED) == {"metadata": {"annotations": ATTACHED}}
+    assert to_adopt(WANTED, bare) == {"metadata": {"annotations": dict.fromkeys(ATTACHED)}}
+
+
+def test_a_status_replaces_addresses_and_puts_labels_right_beside_it() -> None:
+    status = {"conditions": [{"type": "DiskPressure"}, {"type": "Ready"}], "addresses": [{"type": "Hostname"}]}
+    patch = status_patch(status, {})
+    assert patch["status"]["addresses"] == [{"type": "Hostname"}, {"$patch": "replace"}]
+    assert patch["status"]["$setElementOrder/conditions"] == status["conditions"]
+    assert "metadata" not in patch
+    assert status_patch(status, {"a": "b"})["metadata"] == {"labels": {"a": "b"}}
 
 
 def test_a_node_that_has_all_is_left_alone() -> None:

@@ -168,10 +168,13 @@ def test_large_annotations_and_environments_are_taken():
 
 
 def test_a_status_of_any_shape_is_cut_to_what_can_be_read():
-    status = {"phase": 7, "conditions": [1, {"type": "Ready"}, {}], "containerStatuses": {"a": 1}, "podIP": None,
-              "initContainerStatuses": [{"name": "i"}, "x"], "startTime": "t"}  # fmt: skip
+    ready = {"type": "Ready", "status": "True"}
+    counted = [{"name": "i", "restartCount": 1e308}, {"name": "j", "restartCount": 2}]
+    status = {"phase": 7, "conditions": [1, ready, {"type": "Initialized"}, {}], "containerStatuses": {"a": 1},
+              "podIP": None, "initContainerStatuses": [*counted, "x"], "startTime": "t",
+              "message": "\udcff"}  # fmt: skip
     assert status_of({"status": status}) == {
-        "conditions": [{"type": "Ready"}], "containerStatuses": [], "initContainerStatuses": [{"name": "i"}],
+        "conditions": [ready], "containerStatuses": [], "initContainerStatuses": [{"name": "i"}, counted[1]],
         "startTime": "t",
     }  # fmt: skip
     assert status_of({"status": "x"}) == {}

@@ -41,6 +41,7 @@ class ScriptedCri:
     exec_reply: pb.ExecSyncResponse = field(default_factory=pb.ExecSyncResponse)
     annotations: dict[str, str] = field(default_factory=dict)
     pull_s: dict[str, float] = field(default_factory=dict)
+    used_bytes: int = 0
 
     async def _call(self, method: str, *args: Any) -> None:
         self.calls.append((method, *args))
@@ -89,6 +90,13 @@ class ScriptedCri:
     async def container_status(self, container_id: str) -> pb.ContainerStatus:
         await self._call("container_status", container_id)
         return pb.ContainerStatus(id=container_id, annotations=self.annotations)
+
+    async def update_resources(self, container_id: str, resources: pb.LinuxContainerResources) -> None:
+        await self._call("update_resources", container_id, resources)
+
+    async def container_stats(self, *, container_id: str) -> list[pb.ContainerStats]:
+        used = pb.MemoryUsage(working_set_bytes=pb.UInt64Value(value=self.used_bytes))
+        return [pb.ContainerStats(attributes=pb.ContainerAttributes(id=container_id), memory=used)]
 
     async def remove_container(self, container_id: str) -> None:
         await self._call("remove_container", container_id)

@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from base64 import b64encode
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ import pytest
 from tests.kit.objects import look_in
 
 from podherd.errors import ConfigError, CriError
+from podherd.machines.objects import references
 from podherd.machines.objects.found import Found
 from podherd.machines.pod.events import Started, StartFailed
 from podherd.machines.pod.instructions import Plan, StartContainer
 from podherd.model.docker_config import JSON_TYPE, Auth, DockerConfigError
+from podherd.model.pull_record import PullAccount
 from podherd.model.settings import Settings
 from podherd.steps.credential_config import load
 from podherd.steps.credentials import Credentials
@@ -56,7 +59,8 @@ async def test_the_pods_come_before_the_nodes_and_missing_ones_are_named(make_po
     put(tmp_path / ".docker" / "config.json", docker("home", "h"))
     look = look_in((SECRET, Found(pull_secret("p"))))
     given = await Credentials(node(tmp_path), lambda: 0.0).for_image(IMAGE, private(make_pod), look)
-    assert given == ((Auth("pod", "p"), Auth("node", "n")), ("none",), ())
+    assert (given.auths, given.missing, given.failed) == ((Auth("pod", "p"), Auth("node", "n")), ("none",), ())
+    assert list(given.sources) == [Auth("pod", "p")]
 
 
 def put(path: Path, content: bytes, mode: int = 0o600) -> Path:
@@ -159,6 +163,13 @@ ANSWER = """json.dump({{"kind": "CredentialProviderResponse", "apiVersion": aske
  "cacheKeyType": "{key}", "cacheDuration": {cache},
  "auth": {{"*.test/team": {{"username": "plug", "password": "in"}}}}}}, sys.stdout)"""
 VERSION = "credentialprovider.kubelet.k8s.io/v1"
+TOKENS = {
+    "serviceAccountTokenAudience": "reg",
+    "cacheType": "ServiceAccount",
+    "requireServiceAccount": True,
+    "requiredServiceAccountAnnotationKeys": ["a"],
+}
+ACCOUNT = {"metadata": {"uid": "sa", "name": "robot", "namespace": "shop", "annotations": {"a": "1", "b": "2"}}}
 
 
 class Plugin:
@@ -241,10 +252,112 @@ async def test_a_plugin_that_fails_is_told_and_the_image_pulled_without(
         ({"apiVersion": "v1"}, "apiVersion 'v1' must be one of"),
         ({"defaultCacheDuration": ""}, "defaultCacheDuration is required"),
         ({"defaultCacheDuration": "soon"}, "'soon' is not a duration"),
-        ({"tokenAttributes": {"serviceAccountTokenAudience": "x"}}, "tokenAttributes are not supported"),
+        ({"tokenAttributes": {**TOKENS, "serviceAccountTokenAudience": ""}}, "serviceAccountTokenAudience is required"),
+        ({"tokenAttributes": {**TOKENS, "cacheType": "Pod"}}, "cacheType must be one of ServiceAccount, Token"),
+        ({"tokenAttributes": {**TOKENS, "requireServiceAccount": None}}, "requireServiceAccount must be true or false"),
+        ({"tokenAttributes": {**TOKENS, "requireServiceAccount": False}}, "need requireServiceAccount: true"),
+        ({"tokenAttributes": {**TOKENS, "optionalServiceAccountAnnotationKeys": ["a"]}}, "both required and optional"),
+        ({"tokenAttributes": TOKENS, "apiVersion": f"{VERSION}beta1"}, "tokenAttributes need apiVersion"),
     ],
 )
 def test_a_config_that_cannot_be_followed_is_refused(tmp_path: Path, fields: dict[str, Any], why: str) -> None:
     Plugin(tmp_path, "", **fields)
     with pytest.raises(ConfigError, match=why):
         load(tmp_path / "providers.yaml")
+
+
+class Robot:
+    """A pod with a service account, and a plugin that takes its token."""
+
+    def __init__(self, make_pod: Any, tmp_path: Path, body: str = "", **tokens: Any) -> None:
+        answer = ANSWER.format(key="Image", cache="None")
+        self.plugin = Plugin(tmp_path, body or answer, tokenAttributes={**TOKENS, **tokens})
+        self.pod = make_pod({"serviceAccountName": "robot"}, {"name": "web", "image": IMAGE})
+        self.account = references.account(self.pod)
+        self.token = references.token(self.pod, {"audience": "reg"})
+
+    async def given(self, account: Any = ACCOUNT, token: str = "t0", pod: Any = None) -> Any:
+        """For the image, where the account stands so and this token was given."""
+        look = look_in((self.account, Found(account)), (self.token, Found({"token": token} if token else None, "no")))
+        return await self.plugin.credentials.for_image(IMAGE, pod or self.pod, look)
+
+
+async def test_a_plugin_may_be_told_of_the_pods_service_account(make_pod: Any, tmp_path: Path) -> None:
+    robot = Robot(make_pod, tmp_path, optionalServiceAccountAnnotationKeys=["b", "c"])
+    found = await robot.given()
+    assert (robot.account.kind, robot.token.name, '"audience":"reg"' in robot.token.detail) == (
+        "ServiceAccount", "robot", True,
+    )  # fmt: skip
+    ((request, _, _),) = robot.plugin.asked()
+    assert (request["serviceAccountToken"], request["serviceAccountAnnotations"]) == ("t0", {"a": "1", "b": "2"})
+    assert found.sources == {Auth("plug", "in"): PullAccount("sa", "shop", "robot")}
+
+
+def test_a_token_is_asked_for_once_the_account_is_known_to_take_part(make_pod: Any, tmp_path: Path) -> None:
+    robot = Robot(make_pod, tmp_path)
+    refs = robot.plugin.credentials.refs
+    assert refs(robot.pod, look_in()) == (robot.account,)
+    assert refs(robot.pod, look_in((robot.account, Found({"metadata": {"uid": "sa"}})))) == (robot.account,)
+    assert refs(robot.pod, look_in((robot.account, Found(ACCOUNT)))) == (robot.account, robot.token)
+    assert refs(make_pod({}, {"name": "web", "image": "other.example/x"}), look_in()) == ()
+
+
+@pytest.mark.parametrize(("cache", "asked"), [("ServiceAccount", 1), ("Token", 2)])
+async def test_an_answer_is_good_for_the_account_or_for_one_token(
+    make_pod: Any, tmp_path: Path, cache: str, asked: int
+) -> None:
+    robot = Robot(make_pod, tmp_path, cacheType=cache)
+    for token in ("t0", "t0", "t1"):
+        await robot.given(token=token)
+    assert len(robot.plugin.asked()) == asked
+    other = {"metadata": {**ACCOUNT["metadata"], "uid": "sb"}}
+    await robot.given(account=other)
+    assert len(robot.plugin.asked()) == asked + 1
+
+
+async def test_an_account_without_the_annotation_is_none_of_the_plugins_business(make_pod: Any, tmp_path: Path) -> None:
+    robot = Robot(make_pod, tmp_path)
+    assert (await robot.given(account={"metadata": {"uid": "sa"}}))[:3] == ((), (), ())
+    assert robot.plugin.asked() == []
+
+
+@pytest.mark.parametrize(("account", "token"), [(None, "t0"), (ACCOUNT, "")])
+async def test_an_account_or_token_that_could_not_be_had_is_told(
+    make_pod: Any, tmp_path: Path, account: Any, token: str
+) -> None:
+    found = await Robot(make_pod, tmp_path).given(account, token)
+    assert found.auths == ()
+    assert "failed to get service account" in found.failed[0]
+
+
+async def test_a_static_pod_is_asked_for_without_a_token_where_the_plugin_wants_that(
+    make_pod: Any, tmp_path: Path
+) -> None:
+    robot = Robot(make_pod, tmp_path, requireServiceAccount=False, requiredServiceAccountAnnotationKeys=[])
+    static = replace(robot.pod, source="file")
+    assert (await robot.given(pod=static)).sources == {}
+    ((request, _, _),) = robot.plugin.asked()
+    assert request.keys() == {"kind", "apiVersion", "image"}
+    assert robot.plugin.credentials.refs(static, look_in()) == ()
+
+
+async def test_a_static_pod_is_none_of_the_business_of_a_plugin_that_wants_an_account(
+    make_pod: Any, tmp_path: Path
+) -> None:
+    robot = Robot(make_pod, tmp_path)
+    assert (await robot.given(pod=replace(robot.pod, source="file"))).auths == ()
+
+
+async def test_a_token_that_comes_back_as_password_is_refused(make_pod: Any, tmp_path: Path) -> None:
+    echo = ANSWER.format(key="Image", cache="None").replace('"in"', 'asked["serviceAccountToken"]')
+    found = await Robot(make_pod, tmp_path, echo).given()
+    assert "gave the service account token as the password" in found.failed[0]
+    assert "t0" not in str(found)
+
+
+async def test_an_account_by_whose_token_an_image_was_pulled_may_use_it(make_pod: Any, tmp_path: Path) -> None:
+    robot = Robot(make_pod, tmp_path)
+    look = look_in((robot.account, Found(ACCOUNT)), (robot.token, Found({"token": "t0"})))
+    assert robot.plugin.credentials.sources(IMAGE, robot.pod, look) == (PullAccount("sa", "shop", "robot"),)
+    assert robot.plugin.credentials.sources(IMAGE, robot.pod, look_in()) == ()
+    assert robot.plugin.asked() == []

@@ -87,6 +87,13 @@ async def test_a_failed_pull_moves_the_images_back_off(
     ]
 
 
+async def test_a_runtimes_error_that_has_a_code_is_told_with_it(bench: Any, make_pod: Any) -> None:
+    bench.cri.fail["pull_image"] = CriError("CRI PullImage", "NOT_FOUND", "no such image")
+    synced = await perform(bench.context(plan(), pod_with(make_pod, NEW)))
+    told = "rpc error: code = NotFound desc = no such image"
+    assert synced.results == (StartFailed("web", "ErrImagePull", told, image_pull=True),)
+
+
 def test_a_pull_that_takes_long_says_so_every_minute(bench: Any, make_pod: Any) -> None:
     async def slow() -> Any:
         loop = asyncio.get_running_loop()
@@ -269,7 +276,8 @@ async def test_the_place_of_a_process_that_died_is_free(tmp_path: Path) -> None:
 
 
 async def test_where_no_file_can_be_had_each_shard_keeps_the_limits_by_itself(bench: Any) -> None:
-    bench.settings.root_dir.write_text("a file")
+    bench.settings.root_dir.mkdir()
+    (bench.settings.root_dir / "pulls").write_text("a file")
     (shard,) = shards_of(bench, 1, pull_qps=1.0, pull_burst=1)
     assert (await shard.pull(NEW, None)).ref == f"sha256:{NEW}"
     with pytest.raises(CriError, match="pull QPS exceeded"):

@@ -115,9 +115,9 @@ async def test_a_part_may_be_named_by_the_containers_variables(bench: Any, make_
     ("expression", "value", "message"),
     [
         ("$(NONE)/x", "", 'missing value for "NONE"'),
-        ("$(A)", "/abs", "must not be an absolute path"),
-        ("x/$(A)", "../../up", "must not contain '..'"),
-        ("$(A)", "out", "leads out of the volume"),
+        ("$(A)", "/abs", "error SubPath `/abs` must not be an absolute path"),
+        ("x/$(A)", "../../up", "unable to provision SubPath `x/../../up`: must not contain '..'"),
+        ("$(A)", "out", 'failed to prepare subPath for volumeMount "data" of container "web": leads out of the volume'),
     ],
 )
 async def test_a_part_that_cannot_be_given_is_a_config_error(

@@ -61,6 +61,15 @@ def config_of(bench: Any) -> Any:
     return next(call[2] for call in bench.cri.calls if call[0] == "create_container")
 
 
+def test_what_plugins_of_the_tools_must_be_told_is_asked_for_too(bench: Any, make_pod: Any, sent: list[Needs]) -> None:
+    account = Ref("ServiceAccount", "shop", "default")
+    tools = replace(bench.tools, objects=KnownObjects(sent.append))
+    assert tools.objects.also == tools.credentials.refs
+    bench.tools.objects.also = lambda _pod, _look: (account,)
+    bench.tools.objects.want(make_pod())
+    assert account in sent[-1].refs
+
+
 async def test_a_start_waits_until_everything_is_told(bench: Any, make_pod: Any, sent: list[Needs]) -> None:
     pod = make_pod({}, {"name": "web", "env": [FROM_MAP]})
     assert set(references.references(pod)) == {MAP, OWN, DEFAULT}
@@ -76,6 +85,27 @@ async def test_a_start_waits_until_everything_is_told(bench: Any, make_pod: Any,
     assert variables["V"] == "v"
     assert variables["KUBERNETES_SERVICE_HOST"] == "10.0.0.1"
     assert len(sent) == 1
+
+
+async def test_services_are_waited_for_while_the_sandbox_is_made(bench: Any, make_pod: Any) -> None:
+    work = asyncio.ensure_future(perform(bench.context(replace(START, sandbox_id="", make_sandbox=0), make_pod())))
+    await bench.until(lambda: "run_sandbox" in bench.cri.methods())
+    assert "create_container" not in bench.cri.methods()
+    tell_services(bench)
+    assert isinstance((await work).results[-1], Started)
+
+
+async def test_what_a_variable_needs_is_waited_for_before_the_sandbox(
+    bench: Any, make_pod: Any, sent: list[Needs]
+) -> None:
+    pod = make_pod({}, {"name": "web", "env": [FROM_MAP]})
+    work = asyncio.ensure_future(perform(bench.context(replace(START, sandbox_id="", make_sandbox=0), pod)))
+    await bench.until(lambda: sent)
+    tell_services(bench)
+    await asyncio.sleep(0)
+    assert bench.cri.calls == []
+    tell(bench, state(MAP, data(k="v")))
+    assert isinstance((await work).results[-1], Started)
 
 
 def test_waiting_ends_with_the_last_answer_not_by_polling(bench: Any, make_pod: Any, sent: list[Needs]) -> None:

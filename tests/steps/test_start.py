@@ -131,14 +131,22 @@ async def test_a_sandbox_failure_ends_the_sync(bench: Any, make_pod: Any) -> Non
     synced = await perform(bench.context(START, make_pod()))
     assert bench.cri.methods() == ["run_sandbox"]
     assert (synced.results, synced.did) == ((SandboxFailed("cni is gone"),), True)
-    assert bench.told() == [("Warning", "FailedCreatePodSandBox", "Failed to create pod sandbox: cni is gone")]
+    assert bench.told() == [
+        (
+            "Warning",
+            "FailedCreatePodSandBox",
+            "Failed to create pod sandbox: rpc error: code = Unknown desc = cni is gone",
+        )
+    ]
 
 
 async def test_a_sandbox_that_cannot_be_inspected_ends_the_sync(bench: Any, make_pod: Any) -> None:
     bench.cri.fail["sandbox_status"] = error(reason="gone")
     synced = await perform(bench.context(START, make_pod()))
     assert synced.results == (SandboxFailed("gone"),)
-    assert bench.told() == [("Warning", "FailedPodSandBoxStatus", "Unable to get pod sandbox status: gone")]
+    assert bench.told() == [
+        ("Warning", "FailedPodSandBoxStatus", "Unable to get pod sandbox status: rpc error: code = Unknown desc = gone")
+    ]
 
 
 async def test_one_containers_failure_does_not_stop_the_others(bench: Any, make_pod: Any) -> None:
@@ -231,6 +239,15 @@ async def test_directories_that_cannot_be_made_end_the_sync(bench: Any, make_pod
     (failed,) = synced.results
     assert (failed.step, bench.cri.calls) == ("dirs", [])
     assert bench.reasons() == ["FailedToMakePodDataDirectories"]
+
+
+async def test_a_pod_whose_log_directory_would_have_too_long_a_name_is_told_so(bench: Any, make_pod: Any) -> None:
+    (failed,) = (await perform(bench.context(START, make_pod(name="n" * 253)))).results
+    assert (failed.step, bench.cri.calls) == ("dirs", [])
+    ((kind, reason, message),) = bench.told()
+    assert (kind, reason) == ("Warning", "FailedCreatePodSandBox")
+    assert message.startswith("Failed to create pod sandbox: mkdir /")
+    assert message.endswith(": file name too long")
 
 
 async def test_a_sandbox_is_stopped_before_its_successor_is_made(bench: Any, make_pod: Any) -> None:

@@ -36,6 +36,11 @@ def make_pod_of(pod: Pod, containers: list[dict[str, Any]]) -> Pod:
     return pod_of({**pod.body, "spec": {**pod.body["spec"], "containers": containers}})
 
 
+def with_volume(pod: Pod, volume: dict[str, Any]) -> Pod:
+    body = {**pod.body, "spec": {**pod.body["spec"], "volumes": [volume]}}
+    return replace(pod_of(body), source="api")
+
+
 def files(ready: Ready) -> dict[str, bytes]:
     root = Path(ready.path, "..data")
     return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
@@ -138,9 +143,24 @@ def test_errors_of_projected_sources_come_together_each_once(pod_dir: str) -> No
     assert failed.value.words == 'configmap "a" not found'
 
 
-def test_a_pod_certificate_is_refused_clearly(pod_dir: str) -> None:
-    with pytest.raises(VolumeError, match="source podCertificate: is not supported"):
-        projected(pod_dir, look_in(), {"podCertificate": {"signerName": "x"}})
+def test_a_pod_certificate_is_written_as_bundle_and_as_two_files(pod_dir: str) -> None:
+    source = {"signerName": "x.test/y", "keyType": "ED25519", "credentialBundlePath": "both", "keyPath": "key"}
+    pod = make_pod_of(make_pod(spec={"securityContext": {"fsGroup": 4000}}), [])
+    ref = references.certificate(pod, "v", 1, {**source, "certificateChainPath": "chain"})
+    look = look_in((ref, Found({"key": "K\n", "chain": "C\n"})))
+    parts = [{"downwardAPI": {"items": []}}, {"podCertificate": {**source, "certificateChainPath": "chain"}}]
+    ready = projected(pod_dir, look, *parts, pod=pod)
+    assert files(ready) == {"both": b"K\nC\n", "key": b"K\n", "chain": b"C\n"}
+    assert stat.S_IMODE(os.stat(f"{ready.path}/key").st_mode) == 0o640
+    assert ref in references.references(with_volume(pod, {"name": "v", "projected": {"sources": parts}}))
+
+
+def test_a_pod_certificate_that_is_not_issued_says_so(pod_dir: str) -> None:
+    source = {"signerName": "x.test/y", "keyType": "ED25519", "keyPath": "key"}
+    ref = references.certificate(make_pod(), "v", 0, source)
+    look = look_in((ref, Found(problem="credential bundle is not issued yet")))
+    with pytest.raises(VolumeError, match="credential bundle is not issued yet"):
+        projected(pod_dir, look, {"podCertificate": source})
 
 
 TOKEN = {"serviceAccountToken": {"path": "token", "expirationSeconds": 3607}}
@@ -194,7 +214,7 @@ def test_a_token_that_could_not_be_had_says_why(pod_dir: str) -> None:
 
 
 def test_a_trust_bundle_holds_each_certificate_once(pod_dir: str) -> None:
-    source = {"signerName": "a.test/b", "path": "roots.pem"}
+    source = {"signerName": "a.test/b", "labelSelector": {}, "path": "roots.pem"}
     bundles = [
         {"spec": {"trustBundle": f"# note\n{PEM.format('BBBB')}\n{PEM.format('AAAA')}\n"}},
         {"spec": {"trustBundle": PEM.format("AAAA")}},
@@ -210,3 +230,27 @@ def test_a_trust_bundle_that_is_not_there_is_an_error_unless_optional(pod_dir: s
         projected(pod_dir, look_in(), {"clusterTrustBundle": source})
     ready = projected(pod_dir, look_in(), {"clusterTrustBundle": {**source, "optional": True}})
     assert files(ready) == {"roots.pem": b""}
+
+
+NONE = "combination of signerName and labelSelector matched zero ClusterTrustBundles"
+
+
+@pytest.mark.parametrize("selector", [None, {"matchLabels": {"a": "b"}}])
+def test_a_signer_without_a_bundle_is_an_error_unless_optional(pod_dir: str, selector: Any) -> None:
+    source = {"signerName": "a.test/b", "labelSelector": selector, "path": "roots.pem"}
+    look = look_in((references.trust_bundle(source), Found({"items": []})))
+    with pytest.raises(VolumeError) as failed:
+        projected(pod_dir, look, {"clusterTrustBundle": source})
+    assert failed.value.words == NONE
+    ready = projected(pod_dir, look, {"clusterTrustBundle": {**source, "optional": True}})
+    assert files(ready) == {"roots.pem": b""}
+
+
+def test_no_selector_selects_no_bundle_even_where_the_signer_has_some(pod_dir: str) -> None:
+    source = {"signerName": "a.test/b", "path": "roots.pem"}
+    bundles = [{"spec": {"trustBundle": PEM.format("AAAA")}}]
+    look = look_in((references.trust_bundle(source), Found({"items": bundles})))
+    with pytest.raises(VolumeError, match=NONE):
+        projected(pod_dir, look, {"clusterTrustBundle": source})
+    pod = with_volume(make_pod(), {"name": "v", "projected": {"sources": [{"clusterTrustBundle": source}]}})
+    assert not [ref for ref in references.references(pod) if ref.kind == "ClusterTrustBundle"]

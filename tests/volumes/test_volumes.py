@@ -7,6 +7,7 @@ import socket
 import stat
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,10 @@ def test_own_mounts_go_before_the_pods_directory_does(pod_dir: str, tmp_path: Pa
     remove_tree(pod_dir)
     remove_tree(pod_dir)
     assert not os.path.exists(pod_dir)
+
+
+def test_a_directory_whose_name_no_file_can_have_is_gone(tmp_path: Path) -> None:
+    assert remove_tree(str(tmp_path / f"default_{'n' * 253}_u1"), quick=True)
 
 
 def test_a_bind_mount_of_the_same_file_system_is_not_crossed(pod_dir: str, tmp_path: Path) -> None:
@@ -193,6 +198,15 @@ def test_is_mount_tells_a_mount_from_a_directory(tmp_path: Path) -> None:
 def test_the_size_of_a_tmpfs_is_the_least_limit(limits: Any, size_limit: str | None, size_bytes: int) -> None:
     source = {"sizeLimit": size_limit} if size_limit else {}
     assert tmpfs_size_bytes(make_site(pod=make_pod(*limits), memory_bytes=1000), source) == size_bytes
+
+
+@pytest.mark.parametrize(("limits", "size_bytes"), [(({},), 800), (({"limits": {"memory": "300"}},), 300)])
+def test_a_volume_in_memory_may_not_be_larger_than_what_the_node_has_for_pods(
+    limits: tuple[dict[str, Any], ...], size_bytes: int
+) -> None:
+    site = make_site(pod=make_pod(*limits), memory_bytes=1000)
+    site = replace(site, host=replace(site.host, allocatable={"memory": 800}))
+    assert tmpfs_size_bytes(site, {}) == size_bytes
 
 
 def test_huge_pages_need_one_requested_size() -> None:

@@ -43,6 +43,9 @@ def _check_credentials(settings: Settings) -> None:
         raise ConfigError(
             "--image-credential-provider-config", "and --image-credential-provider-bin-dir are used together", mend
         )
+    if settings.pull_allowlist and settings.pull_verification != "NeverVerifyAllowlistedImages":
+        mend = "set imagePullCredentialsVerificationPolicy: NeverVerifyAllowlistedImages, or leave the list out"
+        raise ConfigError("preloadedImagesVerificationAllowlist", "is of use only with one policy", mend)
 
 
 def _check_shutdown(settings: Settings) -> None:

@@ -12,6 +12,7 @@ from podherd.agent.config_values import (
     flag,
     headers,
     ids_per_pod,
+    image_patterns,
     one_of,
     path,
     period_s,
@@ -22,6 +23,8 @@ from podherd.agent.config_values import (
     url,
     whole,
 )
+
+PULL_POLICIES = ("NeverVerify", "NeverVerifyPreloadedImages", "NeverVerifyAllowlistedImages", "AlwaysVerify")
 
 ACTED: dict[str, tuple[str, Convert]] = {
     "staticPodPath": ("manifests", path),
@@ -66,6 +69,8 @@ ACTED: dict[str, tuple[str, Convert]] = {
     "shutdownGracePeriod": ("shutdown_grace_s", grace_s),
     "shutdownGracePeriodCriticalPods": ("shutdown_grace_critical_s", grace_s),
     "shutdownGracePeriodByPodPriority": ("shutdown_grace_by_priority", by_priority),
+    "imagePullCredentialsVerificationPolicy": ("pull_verification", one_of(*PULL_POLICIES)),
+    "preloadedImagesVerificationAllowlist": ("pull_allowlist", image_patterns),
     "configMapAndSecretChangeDetectionStrategy": ("object_changes", one_of("Watch", "Cache", "Get")),
 }
 """Field to the name in model.settings.Settings and the value's check."""
@@ -92,8 +97,7 @@ CRASH_LOOP = {"maxContainerRestartPeriod": duration_s}
 
 _KNOWN = """
 enableServer address readOnlyPort tlsCertFile tlsPrivateKeyFile tlsCipherSuites tlsMinVersion tlsCurvePreferences
-serverTLSBootstrap authentication authorization imagePullCredentialsVerificationPolicy
-preloadedImagesVerificationAllowlist enableDebuggingHandlers enableContentionProfiling healthzPort
+serverTLSBootstrap authentication authorization enableDebuggingHandlers enableContentionProfiling healthzPort
 healthzBindAddress oomScoreAdj streamingConnectionIdleTimeout imageMinimumGCAge imageMaximumGCAge
 imageGCHighThresholdPercent imageGCLowThresholdPercent volumeStatsAggPeriod kubeletCgroups systemCgroups
 cgroupsPerQOS cpuManagerPolicy cpuManagerPolicyOptions cpuManagerReconcilePeriod memoryManagerPolicy

@@ -9,6 +9,7 @@ from ipaddress import ip_address
 from typing import Any
 
 from podherd.agent.config_values import duration_s, text
+from podherd.model.node_labels import DEFAULT_LABELS
 
 Pairs = tuple[tuple[str, str], ...]
 Taint = tuple[str, str, str]
@@ -20,13 +21,6 @@ _RESERVABLE = ("cpu", "memory", "ephemeral-storage", "pid")
 _HUGEPAGES = "hugepages-"
 _PROTECTED = ("kubernetes.io", "k8s.io")
 _OPEN = ("kubelet.kubernetes.io", "node.kubernetes.io")
-_ALLOWED = frozenset({
-    "kubernetes.io/hostname", "kubernetes.io/os", "kubernetes.io/arch",
-    "beta.kubernetes.io/os", "beta.kubernetes.io/arch", "beta.kubernetes.io/instance-type",
-    "node.kubernetes.io/instance-type", "topology.kubernetes.io/zone", "topology.kubernetes.io/region",
-    "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region",
-})  # fmt: skip
-"""Labels of the namespaces of Kubernetes that a node may give itself, beside those of the open prefixes."""
 
 DEFAULT_EVICTION_HARD = {
     "memory.available": "100Mi",
@@ -50,14 +44,14 @@ def node_labels(word: str) -> Pairs:
         if not _may_label(key):
             raise ValueError(
                 f"{key!r} is in a namespace of Kubernetes and none of {', '.join(f'{prefix}/*' for prefix in _OPEN)}, "
-                f"{', '.join(sorted(_ALLOWED))}"
+                f"{', '.join(sorted(DEFAULT_LABELS))}"
             )
     return tuple({key: value for key, _, value in pairs}.items())
 
 
 def _may_label(key: str) -> bool:
     prefix = key.rpartition("/")[0]
-    return not _below(prefix, _PROTECTED) or key in _ALLOWED or _below(prefix, _OPEN)
+    return not _below(prefix, _PROTECTED) or key in DEFAULT_LABELS or _below(prefix, _OPEN)
 
 
 def _below(prefix: str, domains: tuple[str, ...]) -> bool:

@@ -108,6 +108,17 @@ def texts(value: Any) -> tuple[str, ...]:
     return tuple(text(item) for item in value)
 
 
+def image_patterns(value: Any) -> tuple[str, ...]:
+    """`preloadedImagesVerificationAllowlist`: names of images without tags, or prefixes that end in `/*`."""
+    from podherd.model.pull_record import is_pattern
+
+    patterns = texts(value)
+    for pattern in patterns:
+        if not is_pattern(pattern):
+            raise ValueError(f"{pattern!r} is neither an image without tag and digest nor a prefix that ends in /*")
+    return patterns
+
+
 def headers(value: Any) -> tuple[tuple[str, str], ...]:
     """`staticPodURLHeader`: a mapping of names to lists of values."""
     if not isinstance(value, Mapping):

@@ -12,6 +12,7 @@ import grpc
 from google.protobuf.message import Message
 
 from podherd.errors import CriError
+from podherd.model.clip import clipped
 
 RUNTIME = "/runtime.v1.RuntimeService/"
 IMAGE = "/runtime.v1.ImageService/"
@@ -24,7 +25,7 @@ _CHANNEL_LOST = "the channel to the runtime was closed"
 def failure(method: str, error: grpc.aio.AioRpcError) -> CriError:
     """The gRPC error as ours: `CRI StartContainer: <the runtime's own words>`, code such as `NOT_FOUND`."""
     code = error.code().name
-    return CriError(f"CRI {method}", code, error.details() or code.lower().replace("_", " "))
+    return CriError(f"CRI {method}", code, clipped(error.details() or code.lower().replace("_", " ")))
 
 
 def _closed(method: str) -> CriError:

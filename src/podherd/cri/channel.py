@@ -6,7 +6,12 @@ import grpc
 
 from podherd.errors import RuntimeRefusedError
 
+LONGEST_ERROR_BYTES = 16 << 20
+"""gRPC carries an error's text in headers, and its own limit for those is 8 KiB: a runtime that quotes a long command
+in its error would have its answer thrown away. As much as Go's client, which the kubelet has, takes."""
 OPTIONS = (
+    ("grpc.max_metadata_size", LONGEST_ERROR_BYTES),
+    ("grpc.absolute_max_metadata_size", LONGEST_ERROR_BYTES),
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
     # A restarted runtime listens again within a second or two; gRPC's own back-off grows to two minutes.

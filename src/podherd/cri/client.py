@@ -5,6 +5,7 @@ Replies are the generated messages of `cri_api.v1.api_pb2`; the two list calls c
 `DEADLINE_EXCEEDED`, `UNAVAILABLE` while the runtime is away, `UNIMPLEMENTED`...).
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 
 from cri_api.v1 import api_pb2 as pb
@@ -136,13 +137,15 @@ class Cri:
     async def list_pod(
         self, pod_uid: str, timeout_s: float | None = None
     ) -> tuple[list[pb.PodSandbox], list[pb.Container]]:
-        """Sandboxes and containers of one pod, by the label `io.kubernetes.pod.uid`."""
+        """Sandboxes and containers of one pod, by the label `io.kubernetes.pod.uid`; both are asked for at once."""
         limit_s, label = timeout_s or self._request_s, {keys.POD_UID: pod_uid}
         boxes = pb.ListPodSandboxRequest(filter=pb.PodSandboxFilter(label_selector=label))
         held = pb.ListContainersRequest(filter=pb.ContainerFilter(label_selector=label))
-        found = pb.ListPodSandboxResponse.FromString(await self._runtime.list_sandboxes(boxes, limit_s))
-        contained = pb.ListContainersResponse.FromString(await self._runtime.list_containers(held, limit_s))
-        return list(found.items), list(contained.containers)
+        of_boxes, of_held = await asyncio.gather(
+            self._runtime.list_sandboxes(boxes, limit_s), self._runtime.list_containers(held, limit_s)
+        )
+        found = pb.ListPodSandboxResponse.FromString(of_boxes)
+        return list(found.items), list(pb.ListContainersResponse.FromString(of_held).containers)
 
     async def exec_sync(self, container_id: str, command: Sequence[str], timeout_s: int = 0) -> pb.ExecSyncResponse:
         """Run a command in a container to its end: exit code, stdout, stderr (bytes).
@@ -176,9 +179,9 @@ class Cri:
         found = pb.ListContainersResponse.FromString(reply).containers
         return sorted(found, key=lambda one: one.created_at, reverse=True)
 
-    async def container_stats(self, timeout_s: float | None = None) -> list[pb.ContainerStats]:
-        """CPU, memory and file system use of every running container, as the runtime measures it."""
-        request = pb.ListContainerStatsRequest(filter=pb.ContainerStatsFilter())
+    async def container_stats(self, timeout_s: float | None = None, container_id: str = "") -> list[pb.ContainerStats]:
+        """CPU, memory and file system use of every running container, or of one, as the runtime measures it."""
+        request = pb.ListContainerStatsRequest(filter=pb.ContainerStatsFilter(id=container_id))
         return list((await self._runtime.list_stats(request, timeout_s or self._request_s)).stats)
 
     async def reopen_log(self, container_id: str) -> None:

@@ -17,7 +17,7 @@ import msgpack
 from podherd.errors import PodherdError, WireError
 from podherd.journal.fits import checked
 from podherd.machines import node as node_facts
-from podherd.machines import node_machine
+from podherd.machines import node_events, node_instructions, shutdown
 from podherd.machines.pleg import events as pleg_events
 from podherd.machines.pleg import instructions as pleg_instructions
 from podherd.machines.pod import events as pod_events
@@ -54,9 +54,9 @@ _KINDS: tuple[type, ...] = (
     pleg_events.LookFailed, pleg_events.Stopped,
     pleg_instructions.Relist, pleg_instructions.Locate, pleg_instructions.Inspect, pleg_instructions.Tell,
     pleg_instructions.TellRoster, pleg_instructions.TellHealth, pleg_instructions.WakeAt,
-    node_machine.Looked, node_machine.NotLooked, node_machine.Refused, node_machine.Addresses,
-    node_machine.ShardStarted, node_machine.ServerStarted, node_machine.TellShards, node_machine.TellShard,
-    node_machine.TellServer,
+    node_events.Looked, node_events.NotLooked, node_events.Refused, node_events.Addresses,
+    node_events.ShardStarted, node_events.ServerStarted, node_instructions.TellShards, node_instructions.TellShard,
+    node_instructions.TellServer,
     evict.Evict, pod_events.ObjectsChanged, pod_instructions.Over, pod_instructions.ResizeContainer,
     status_events.Patched, status_events.Deleted, status_events.MirrorMade, status_events.Failed, status_events.Woke,
     status_instructions.PatchStatus, status_instructions.DeletePod, status_instructions.CreateMirror,
@@ -65,9 +65,13 @@ _KINDS: tuple[type, ...] = (
     sources_events.ApiItem, sources_events.ApiListed, sources_events.ApiPut, sources_events.ApiDropped,
     sources_events.StatusStarted, sources_events.NodeLooked,
     sources_instructions.Preempt, sources_instructions.TellStatus, sources_instructions.LookAtNode,
-    node_machine.Images, node_machine.ApiNode, node_machine.ReportFailed, node_machine.FactsWanted,
-    node_machine.TellFacts, node_machine.Report, node_machine.Emit, node.VolumesInUse, status.NodeEvent,
+    node_events.Images, node_events.ApiNode, node_events.ReportFailed, node_events.FactsWanted,
+    node_instructions.TellFacts, node_instructions.Report, node_instructions.Emit, node.VolumesInUse, status.NodeEvent,
     node_facts.Image, node_facts.Handler,
+    node_events.CsiSockets, node_events.CsiNodeState, pod_events.NodeVolumesChanged, pod_events.RepublishDue,
+    node_events.Reported, node_events.ShuttingDown, node_events.ActivePods, node_events.Woke,
+    shutdown.ActivePod, shutdown.AskPods, shutdown.EndPod, shutdown.WakeAt, shutdown.LetShutDown,
+    shutdown.HoldShutDown,
 )  # fmt: skip
 _NUMBER = {kind: number for number, kind in enumerate(_KINDS)}
 

@@ -1,20 +1,38 @@
-"""The Node's own objects as they are written: what an adopted Node is given, and its Lease. Pure."""
+"""The Node's own objects as they are written: what an adopted Node is given, its status, its Lease. Pure."""
 
 from typing import Any
 
 from podherd.kube.door import Body
+from podherd.machines.node import ATTACH
+from podherd.model.node_labels import DEFAULT_LABELS
 from podherd.model.status import rfc3339_micro
 
 
 def to_adopt(there: Body, wanted: Body) -> dict[str, Any] | None:
-    """The patch that gives an existing Node the labels and annotations it should have; None when it has them."""
+    """The patch that makes an existing Node this node's; None when it needs none (section 7).
+
+    Only labels that every node has are put right, whatever the configuration says: a user may have changed others.
+    """
     change: dict[str, Any] = {}
-    for field in ("labels", "annotations"):
-        have = there["metadata"].get(field) or {}
-        lacking = {key: value for key, value in wanted["metadata"][field].items() if have.get(key) != value}
-        if lacking:
-            change[field] = lacking
+    have, labels = there["metadata"].get("labels") or {}, wanted["metadata"]["labels"]
+    lacking = {key: value for key, value in labels.items() if key in DEFAULT_LABELS and have.get(key) != value}
+    if lacking:
+        change["labels"] = lacking
+    attached, attach = (each["metadata"].get("annotations") or {} for each in (there, wanted))
+    if attached.get(ATTACH) != attach.get(ATTACH):
+        change["annotations"] = {ATTACH: attach.get(ATTACH)}
     return {"metadata": change} if change else None
+
+
+def status_patch(status: dict[str, Any], labels: dict[str, str]) -> dict[str, Any]:
+    """A strategic merge patch of a Node's status.
+
+    Ready stays last among the conditions of the kubelet. Addresses are replaced whole: two may have one type.
+    """
+    order = [{"type": each["type"]} for each in status["conditions"]]
+    addresses = [*status["addresses"], {"$patch": "replace"}]
+    patch: dict[str, Any] = {"status": {**status, "addresses": addresses, "$setElementOrder/conditions": order}}
+    return {**patch, "metadata": {"labels": labels}} if labels else patch
 
 
 def lease_of(node: str, uid: str, duration_s: int, now: float) -> dict[str, Any]:

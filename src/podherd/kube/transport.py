@@ -24,6 +24,8 @@ KEPT_S = 60.0
 """How long an idle connection is kept; API servers close theirs after 90 s."""
 READ_BYTES = 256 * 1024
 
+_LEFT_TO_US = frozenset({"POST", "PATCH"})
+
 Source = Callable[[], Access]
 """Raises ConfigError while there is nothing to go by."""
 
@@ -72,11 +74,11 @@ class Transport:
         try:
             access, credentials = self._who()
             let_in = await credentials.current()
-            answer = await self._sent(request, access, let_in, idle_s)
+            answer = await self._reached(request, access, let_in, idle_s)
             if answer.status == HTTPStatus.UNAUTHORIZED:
                 answer.release()
                 credentials.refused(let_in)
-                answer = await self._sent(request, access, await credentials.current(), idle_s)
+                answer = await self._reached(request, access, await credentials.current(), idle_s)
             try:
                 yield answer
             finally:
@@ -86,7 +88,7 @@ class Transport:
         except TimeoutError:
             raise
         except (aiohttp.ClientError, OSError) as error:
-            raise self.unanswered(request, *_words(error)) from error
+            raise self.unanswered(request, *_words(error, self._access)) from error
 
     async def close(self) -> None:
         """Break off what is under way."""
@@ -102,6 +104,22 @@ class Transport:
             self._access = self._source()
             self._credentials = Credentials(self._access)
         return self._access, self._credentials
+
+    async def _reached(
+        self, request: Request, access: Access, let_in: Pass, idle_s: float | None
+    ) -> aiohttp.ClientResponse:
+        """Where the server has closed an idle connection at this very moment, once more over another one.
+
+        The library does so itself for what is idempotent by HTTP; a POST or PATCH that is lost its callers send again.
+        """
+        try:
+            return await self._sent(request, access, let_in, idle_s)
+        except aiohttp.ClientConnectorError:
+            raise
+        except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError):
+            if request.method not in _LEFT_TO_US:
+                raise
+        return await self._sent(request, access, let_in, idle_s)
 
     async def _sent(
         self, request: Request, access: Access, let_in: Pass, idle_s: float | None
@@ -140,20 +158,35 @@ def proxy_of(server: Server) -> str:
     return getproxies().get(parts.scheme, "")
 
 
-def _words(error: Exception) -> tuple[str, str]:
+def _words(error: Exception, access: Access | None) -> tuple[str, str]:
     """Reason and mend, without URLs: a proxy's holds a password."""
-    if isinstance(error, (aiohttp.ClientConnectorCertificateError, aiohttp.ClientConnectorSSLError)):
-        inner = (
-            error.certificate_error if isinstance(error, aiohttp.ClientConnectorCertificateError) else error.os_error
-        )
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        inner = error.certificate_error
         reason = getattr(inner, "verify_message", "") or getattr(inner, "reason", "") or type(inner).__name__
-        return f"TLS: {reason}", "check certificate-authority, tls-server-name and the client's certificate"
+        mend = "give the certificate of the authority that signed the server's, and its name as tls-server-name"
+        return f"TLS: {reason}{_trusted(access)}", mend
+    if isinstance(error, aiohttp.ClientConnectorSSLError):
+        reason = getattr(error.os_error, "reason", "") or type(error.os_error).__name__
+        return f"TLS: {reason}", "check that the server speaks TLS, and the client's certificate"
     if isinstance(error, ssl.SSLError):
         return f"TLS: {error.reason or error}", "check the client's certificate"
     if isinstance(error, aiohttp.ClientConnectorError):
         return f"cannot be connected: {error.os_error.strerror or error.os_error}", ""
     if isinstance(error, aiohttp.ClientHttpProxyError):
         return f"the proxy answered {error.status}", "check proxy-url or HTTPS_PROXY"
-    if isinstance(error, (aiohttp.ServerDisconnectedError, aiohttp.ClientPayloadError, ConnectionError)):
+    if isinstance(
+        error, (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError, aiohttp.ClientPayloadError, ConnectionError)
+    ):
         return "the connection was broken off", ""
     return type(error).__name__, ""
+
+
+def _trusted(access: Access | None) -> str:
+    """Which file says whom to trust."""
+    if access is None:
+        return ""
+    authority = access.server.authority
+    if authority is None:
+        return f"; {access.thing} names no certificate-authority, so that those of this machine are trusted"
+    where = authority.path or "certificate-authority-data"
+    return f"; what is trusted is {where} of {access.thing}"

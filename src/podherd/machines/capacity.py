@@ -2,12 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from podherd.model.quantity import bytes_of, milli_of
 
 DEFAULT_EVICTION = {"memory.available": "100Mi", "nodefs.available": "10%"}
 """Hard thresholds that are kept back from pods (section 8.1); others are not."""
 _SIGNAL_OF = {"memory": "memory.available", "ephemeral-storage": "nodefs.available"}
+HUGEPAGES = "hugepages-"
+
+Quantities: TypeAlias = dict[str, str | None]
+"""Resource to quantity, in a patch; None takes it away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,22 +52,43 @@ def allocatable(amounts: Amounts, reserve: Reserve) -> dict[str, str]:
     cpu_milli = max(0, 1000 * amounts.cpus - kept_milli)
     memory = _left(amounts.memory_bytes, "memory", reserve) - sum(size for _, size in amounts.hugepages)
     storage = _left(amounts.storage_bytes, "ephemeral-storage", reserve)
+    pages = {name: str(_left(int(total), name, reserve)) for name, total in _hugepages(amounts).items()}
     return {
         "cpu": str(cpu_milli // 1000) if cpu_milli % 1000 == 0 else f"{cpu_milli}m",
         "ephemeral-storage": str(storage),
-        **_hugepages(amounts),
+        **pages,
         "memory": f"{max(0, memory) // 1024}Ki",
         "pods": str(amounts.pods),
     }
 
 
+def extended(resources: Mapping[str, str]) -> dict[str, str]:
+    """Those that neither Kubernetes nor this machine knows: whoever has them tells of them (`example.com/dongle`)."""
+    return {name: amount for name, amount in resources.items() if _is_extended(name)}
+
+
+def _is_extended(name: str) -> bool:
+    return "/" in name and "kubernetes.io/" not in name and not name.startswith("requests.")
+
+
+def gone(there: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, None]:
+    """What a patch has to take away: sizes of huge pages, and extended resources, that stand there and are no more."""
+    leaving = (name for name in there if name not in wanted)
+    return {name: None for name in leaving if name.startswith(HUGEPAGES) or _is_extended(name)}
+
+
+def present(patch: Quantities) -> dict[str, str]:
+    """What stands once the patch is made."""
+    return {name: amount for name, amount in patch.items() if amount is not None}
+
+
 def _hugepages(amounts: Amounts) -> dict[str, str]:
-    return {f"hugepages-{size.removesuffix('B')}i": str(total) for size, total in amounts.hugepages}
+    return {f"{HUGEPAGES}{size.removesuffix('B')}i": str(total) for size, total in amounts.hugepages}
 
 
 def _left(total: int, resource: str, reserve: Reserve) -> int:
     kept = sum(bytes_of(each.get(resource, "0")) for each in (reserve.kube, reserve.system))
-    threshold = reserve.eviction.get(_SIGNAL_OF[resource], "0")
+    threshold = reserve.eviction.get(_SIGNAL_OF.get(resource, ""), "0")
     if threshold.endswith("%"):
         kept += int(total * float(threshold.removesuffix("%")) / 100)
     else:

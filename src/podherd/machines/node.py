@@ -1,10 +1,12 @@
-"""What the node's status says: its Ready condition and its v1.Node (kubelet behaviour, sections 4 and 7). Pure."""
+"""The node as the agent knows it, and its v1.Node (kubelet behaviour, sections 4 and 7). Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from podherd.machines.capacity import Amounts, Reserve, allocatable, capacity
+from podherd.machines import node_conditions as words
+from podherd.machines.capacity import Amounts, Quantities, Reserve, allocatable, capacity, extended, gone, present
+from podherd.machines.node_known import Known
 from podherd.machines.pleg.health import pleg_trouble
 from podherd.machines.times import NEVER_AT
 from podherd.model.status import rfc3339
@@ -15,14 +17,8 @@ RUNTIME_DOWN_S = 30.0
 ATTACH = "volumes.kubernetes.io/controller-managed-attach-detach"
 IMAGE_NAMES = 5
 """How many names of one image a node's status tells."""
-_PRESSURES = (
-    ("MemoryPressure", "KubeletHasInsufficientMemory", "kubelet has insufficient memory available",
-     "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
-    ("DiskPressure", "KubeletHasDiskPressure", "kubelet has disk pressure",
-     "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
-    ("PIDPressure", "KubeletHasInsufficientPID", "kubelet has insufficient PID available",
-     "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
-)  # fmt: skip
+KEPT = ("kubernetes.io/os", "kubernetes.io/arch")
+"""Labels that are put right with every status."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +41,8 @@ class Facts:
     attach_detach: bool = True
     most_images: int = 50
     swap_bytes: int = 0
+    shards: int = 0
+    """How many shards tell of volumes in use."""
 
     @property
     def labels(self) -> dict[str, str]:
@@ -80,24 +78,6 @@ class Handler:
     user_namespaces: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What the API server has of the node, as far as others decide it. uid: empty as long as it is not known.
-
-    conditions: type to status and the time of its last transition. boot_id: as last told.
-    """
-
-    uid: str = ""
-    deleting: bool = False
-    labels: Mapping[str, str] = field(default_factory=dict)
-    annotations: Mapping[str, str] = field(default_factory=dict)
-    taints: tuple[tuple[str, str, str], ...] = ()
-    volumes_attached: tuple[str, ...] = ()
-    unschedulable: bool = False
-    boot_id: str = ""
-    conditions: Mapping[str, tuple[str, float]] = field(default_factory=dict)
-
-
 @dataclass(slots=True)
 class Node:
     """The node as the agent knows it. Times are epoch seconds of the shell's clock."""
@@ -117,8 +97,14 @@ class Node:
     """Whether the runtime follows `supplementalGroupsPolicy`."""
     in_use: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Attachable volumes that pods of each shard use."""
+    csi_sockets: dict[str, str] = field(default_factory=dict)
+    """Registered CSI drivers: name to socket."""
+    csi_trouble: str = ""
+    """Why the node's CSINode object is not there yet."""
     pressure: tuple[str, ...] = ()
     shutting_down: bool = False
+    zeroed: tuple[str, ...] = ()
+    """Extended resources that are to be told as none: the machine has rebooted, their devices must be found anew."""
     known: Known = field(default_factory=Known)
     _turned: dict[str, tuple[str, float]] = field(default_factory=dict)
 
@@ -135,21 +121,47 @@ class Node:
 
         A PLEG that has not spoken to this actor yet is no trouble: a shard waits for its roster anyway.
         """
-        down = self._runtime_trouble(now) or (pleg_trouble(self.pleg, now) if self.pleg else "")
-        reason = down or self.no_network
+        down = list(self._runtime_troubles(now, self.pleg is not None))
+        reason = words.ready_words(down)[1] if down else self.no_network
         return RuntimeState(not down, not self.no_network, reason, self.cgroup_driver, self.facts.ips)
 
-    def _runtime_trouble(self, now: float) -> str:
+    def _runtime_troubles(self, now: float, pleg_too: bool) -> Iterator[str]:
+        """A runtime that answers that it is not ready is no sign of life: it is down too after a while."""
         if self.runtime_ok_at == NEVER_AT:
-            return "container runtime status check may not have completed yet"
-        if now - self.runtime_ok_at > RUNTIME_DOWN_S:
-            return "container runtime is down"
-        return self.not_ready
+            yield "container runtime status check may not have completed yet"
+        elif now - self.runtime_ok_at > RUNTIME_DOWN_S:
+            yield "container runtime is down"
+        if pleg_too and (trouble := pleg_trouble(self.pleg, now)):
+            yield trouble
+        if self.not_ready:
+            yield self.not_ready
 
     def troubles(self, now: float) -> list[str]:
-        """Everything that keeps the node from being ready."""
-        every = (self._runtime_trouble(now), pleg_trouble(self.pleg, now), self.no_network)
-        return [why for why in (*every, "node is shutting down" if self.shutting_down else "") if why]
+        """Everything that keeps the node from being ready, in the kubelet's order."""
+        ending = words.SHUTTING_DOWN if self.shutting_down else ""
+        others = (self.no_network, self.csi_trouble, ending)
+        return [*self._runtime_troubles(now, True), *(why for why in others if why)]
+
+    def statuses(self, now: float) -> dict[str, bool]:
+        """Which of its conditions hold."""
+        return {kind: kind in self.pressure for kind in words.PRESSURES} | {words.READY: not self.troubles(now)}
+
+    def lacking_labels(self) -> dict[str, str]:
+        """What the API server should have among the labels, and has not."""
+        labels = self.facts.labels
+        return {key: labels[key] for key in KEPT if self.known.labels.get(key) != labels[key]}
+
+    def capacity(self) -> Quantities:
+        """`status.capacity` as it is to be patched; extended resources are their owners', but for a reset."""
+        own = capacity(self.facts.amounts) | dict.fromkeys(self.zeroed, "0")
+        return {**own, **gone(self.known.capacity, own | extended(self.known.capacity))}
+
+    def allocatable(self) -> Quantities:
+        """`status.allocatable` as it is to be patched: of extended resources all that their owners tell."""
+        facts = self.facts
+        own = allocatable(facts.amounts, facts.reserve) | extended(self.known.capacity)
+        own |= dict.fromkeys(self.zeroed, "0")
+        return {**own, **gone(self.known.allocatable, own)}
 
     def object(self, now: float) -> dict[str, Any]:
         """The v1.Node, as a new one would be created; its status as it stands."""
@@ -160,7 +172,10 @@ class Node:
         if facts.provider_id:
             spec["providerID"] = facts.provider_id
         metadata = {"name": facts.node_name, "labels": facts.labels, "annotations": facts.annotations}
-        return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": spec, "status": self.status(now)}
+        status = self.status(now)
+        for name in ("capacity", "allocatable"):
+            status[name] = present(status[name])
+        return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": spec, "status": status}
 
     def status(self, now: float) -> dict[str, Any]:
         """The v1.NodeStatus (section 7), Ready last among its conditions."""
@@ -168,41 +183,38 @@ class Node:
         addresses = [{"type": "InternalIP", "address": ip} for ip in facts.ips]
         swap = {"swap": {"capacity": facts.swap_bytes}} if facts.swap_bytes else {}
         told: dict[str, Any] = {
-            "capacity": capacity(facts.amounts),
-            "allocatable": allocatable(facts.amounts, facts.reserve),
-            "conditions": [*self._pressures(now), self._ready(now)],
+            "capacity": self.capacity(),
+            "allocatable": self.allocatable(),
+            "conditions": [self._condition(kind, on, now) for kind, on in self.statuses(now).items()],
             "addresses": [*addresses, {"type": "Hostname", "address": facts.hostname}],
             "daemonEndpoints": {"kubeletEndpoint": {"Port": facts.port}},
             "nodeInfo": {**facts.info, **swap, "containerRuntimeVersion": self.runtime_version},
             "images": self._images(),
-            "features": {"supplementalGroupsPolicy": self.supplemental_groups},
-            "volumesInUse": sorted({name for names in self.in_use.values() for name in names}),
+            "volumesInUse": list(self.volumes_in_use()),
         }
         if self.handlers:
             told["runtimeHandlers"] = [_handler(each) for each in self.handlers]
+        if self.runtime_version:
+            told["features"] = {"supplementalGroupsPolicy": self.supplemental_groups}
         return told
+
+    def volumes_in_use(self) -> tuple[str, ...]:
+        """Sorted names. Until every shard has told what its pods hold, what was told before stands too (section 7)."""
+        names = {name for names in self.in_use.values() for name in names}
+        if len(self.in_use) < self.facts.shards:
+            names.update(self.known.volumes_in_use)
+        return tuple(sorted(names))
 
     def _images(self) -> list[dict[str, Any]]:
         most = self.facts.most_images
         told = self.images if most < 0 else self.images[:most]
         return [{"names": list(each.names[:IMAGE_NAMES]), "sizeBytes": each.size_bytes} for each in told]
 
-    def _pressures(self, now: float) -> list[dict[str, str]]:
-        return [
-            self._condition(kind, "True", reason, message, now)
-            if kind in self.pressure
-            else self._condition(kind, "False", well, well_message, now)
-            for kind, reason, message, well, well_message in _PRESSURES
-        ]
-
-    def _ready(self, now: float) -> dict[str, str]:
-        if not (troubles := self.troubles(now)):
-            return self._condition("Ready", "True", "KubeletReady", "kubelet is posting ready status", now)
-        joined = troubles[0] if len(troubles) == 1 else f"[{', '.join(troubles)}]"
-        return self._condition("Ready", "False", "KubeletNotReady", joined, now)
-
-    def _condition(self, kind: str, status: str, reason: str, message: str, now: float) -> dict[str, str]:
+    def _condition(self, kind: str, on: bool, now: float) -> dict[str, str]:
         """Its time of transition is the API's as long as its status is the one that the API has."""
+        status = "True" if on else "False"
+        ready = kind == words.READY
+        reason, message = words.ready_words(self.troubles(now)) if ready else words.pressure_words(kind, on)
         before = self._turned.get(kind) or self.known.conditions.get(kind)
         since = before[1] if before is not None and before[0] == status else now
         self._turned[kind] = status, since
@@ -219,11 +231,3 @@ class Node:
 def _handler(handler: Handler) -> dict[str, Any]:
     features = {"recursiveReadOnlyMounts": handler.recursive_read_only, "userNamespaces": handler.user_namespaces}
     return {"name": handler.name, "features": features}
-
-
-def condition_trouble(kind: str, status: bool, reason: str, message: str) -> str:
-    """A CRI condition that is not true, in the kubelet's words; `kind` is RuntimeReady or NetworkReady."""
-    if status:
-        return ""
-    what = "container runtime network not ready" if kind == "NetworkReady" else "container runtime not ready"
-    return f"{what}: {kind}=false reason:{reason} message:{message}"

@@ -133,13 +133,17 @@ def _without_null(value: Any) -> Any:
 
 def _trouble(body: dict[str, Any]) -> str:
     """What would harm this host or cannot be counted; names of containers and volumes become names of files here."""
-    spec = body["spec"]
+    spec, known = body["spec"], set[tuple[bool, str]]()
     pod_of(body)
     if not spec["containers"]:
         return "spec.containers: Required value"
     for path, name in _names(spec):
         if why := dns_label(name):
             return f"{path}: Invalid value: {name!r:.100}: {why}"
+        which = path.startswith("spec.volumes"), name
+        if which in known:
+            return f"{path}: Duplicate value: {name!r}"
+        known.add(which)
     qos_class(body)
     sum_of(spec, "requests"), sum_of(spec, "limits")
     for kind in ("requests", "limits"):
@@ -158,9 +162,9 @@ def _bare(item: Body, seen: str) -> dict[str, Any]:
     """Enough of a pod to be refused: it runs nothing."""
     given = item["metadata"]
     kept = {name: given[name] for name in ("uid", "namespace", "name")}
-    for field, kind in (("deletionTimestamp", str), ("creationTimestamp", str), ("generation", int),
-                        ("deletionGracePeriodSeconds", int)):  # fmt: skip
-        if isinstance(value := given.get(field), kind):
+    for field, is_one in (("deletionTimestamp", _is_text), ("creationTimestamp", _is_text), ("generation", _is_count),
+                          ("deletionGracePeriodSeconds", _is_count)):  # fmt: skip
+        if is_one(value := given.get(field)):
             kept[field] = value
     annotations = {keys.CONFIG_SOURCE: keys.SOURCE_API, keys.CONFIG_SEEN: seen}
     status = status_of(item)
@@ -176,21 +180,42 @@ def _bare(item: Body, seen: str) -> dict[str, Any]:
 
 
 def status_of(item: Body) -> dict[str, Any]:
-    """Its v1.PodStatus as far as it has the shape of one: strings, conditions with a type, containers with a name."""
+    """Its v1.PodStatus as far as it has the shape of one: texts, whole conditions, containers with a name."""
     status = {name: value for name, value in _mapping(item.get("status")).items() if value is not None}
     for field in ("phase", "reason", "message", "startTime"):
-        if not isinstance(status.get(field, ""), str):
+        if not _is_text(status.get(field, "")):
             del status[field]
     if "conditions" in status:
         status["conditions"] = _conditions(status)
     for field in _STATUS_LISTS:
         if field in status:
-            status[field] = [each for each in _list(status[field]) if isinstance(_mapping(each).get("name"), str)]
+            status[field] = [_counted(each) for each in _list(status[field]) if _is_text(_mapping(each).get("name"))]
     return status
 
 
+def _counted(container: dict[str, Any]) -> dict[str, Any]:
+    """A container's status, without a restartCount that is none."""
+    if _is_count(container.get("restartCount", 0)):
+        return container
+    return {name: value for name, value in container.items() if name != "restartCount"}
+
+
 def _conditions(status: Body) -> list[dict[str, Any]]:
-    return [each for each in _list(status.get("conditions")) if isinstance(_mapping(each).get("type"), str)]
+    return [
+        each
+        for each in _list(status.get("conditions"))
+        if _is_text(_mapping(each).get("type")) and _is_text(each.get("status"))
+    ]
+
+
+def _is_text(value: Any) -> bool:
+    """Whether it is a string that can be sent on: a lone surrogate cannot."""
+    return isinstance(value, str) and (value.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in value))
+
+
+def _is_count(value: Any) -> bool:
+    """Whether it is a whole number that the API could hold."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -100,6 +100,10 @@ class Settings:
     credential_config: Path | None = None
     """CredentialProviderConfig of image credential plugins (`--image-credential-provider-config`)."""
     credential_bin_dir: Path | None = None
+    pull_verification: str = "NeverVerifyPreloadedImages"
+    """When a pod must show credentials for an image that is there (`imagePullCredentialsVerificationPolicy`)."""
+    pull_allowlist: tuple[str, ...] = ()
+    """Images that need none under NeverVerifyAllowlistedImages (`preloadedImagesVerificationAllowlist`)."""
     object_changes: str = "Watch"
     """How changes of ConfigMaps and Secrets are found: Watch, Cache or Get."""
     drain_on_exit: bool = False

@@ -16,7 +16,7 @@ from podherd.model.pod import Body, Container, ContainerKind
 from podherd.model.status import CREATE_CONFIG_ERROR as CONFIG_ERROR
 from podherd.steps import env_files, hooks, images, kill, logs, mounts, termination_log
 from podherd.steps.context import Context
-from podherd.steps.objects import lookup, variables_of_services
+from podherd.steps.objects import lookup, services_known, variables_of_services
 from podherd.steps.sandbox import config_of
 from podherd.volumes.errors import VolumeError
 
@@ -40,6 +40,8 @@ class Containers:
 
     async def do(self, context: Context) -> None:
         """Start each; the outcome of every one is a Started or a StartFailed."""
+        if context.plan.start:
+            await services_known(context)
         for start in context.plan.start:
             context.check()
             container = _find(context, start.name)

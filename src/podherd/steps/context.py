@@ -56,6 +56,8 @@ class Tools:
     def __post_init__(self) -> None:
         """Files and plugins are first looked at by a pull."""
         self.credentials = Credentials(self.settings, self.clock)
+        if self.objects is not None:
+            self.objects.also = self.credentials.refs
 
 
 class Step(Protocol):

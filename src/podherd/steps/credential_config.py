@@ -12,6 +12,24 @@ from podherd.model.go_duration import seconds_of
 CONFIG_KIND = "CredentialProviderConfig"
 CONFIG_VERSIONS = tuple(f"kubelet.config.k8s.io/{version}" for version in ("v1", "v1beta1", "v1alpha1"))
 REQUEST_VERSIONS = tuple(f"credentialprovider.kubelet.k8s.io/{version}" for version in ("v1", "v1beta1", "v1alpha1"))
+CACHE_TYPES = ("ServiceAccount", "Token")
+_MUST = "requireServiceAccount"
+_KEYS = ("required", "optional")
+
+
+@dataclass(frozen=True, slots=True)
+class TokenUse:
+    """What a program is told of the pod's service account (KEP-4412). required, optional: keys of its annotations.
+
+    cache: `Token`, or `ServiceAccount` where an answer is good for all its pods. must: whether a pod without one is
+    none of its business.
+    """
+
+    audience: str
+    cache: str
+    must: bool
+    required: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +42,7 @@ class Provider:
     version: str
     args: tuple[str, ...] = ()
     env: tuple[tuple[str, str], ...] = ()
+    tokens: TokenUse | None = None
 
     def knows(self, image: str) -> bool:
         """Whether it is to be asked about the image."""
@@ -58,8 +77,6 @@ def _provider(body: dict[str, Any]) -> Provider:
         raise ValueError(f"{name}: at least one image pattern is required in matchImages")
     if version not in REQUEST_VERSIONS:
         raise ValueError(f"{name}: apiVersion {version!r} must be one of {', '.join(REQUEST_VERSIONS)}")
-    if body.get("tokenAttributes"):
-        raise ValueError(f"{name}: tokenAttributes are not supported, leave them out")
     if not body.get("defaultCacheDuration"):
         raise ValueError(f"{name}: defaultCacheDuration is required")
     return Provider(
@@ -69,4 +86,23 @@ def _provider(body: dict[str, Any]) -> Provider:
         version,
         tuple(map(str, body.get("args") or ())),
         tuple((one["name"], one["value"]) for one in body.get("env") or ()),
+        _tokens(name, version, body["tokenAttributes"]) if body.get("tokenAttributes") else None,
     )
+
+
+def _tokens(name: str, version: str, body: dict[str, Any]) -> TokenUse:
+    """Raises ValueError, AttributeError."""
+    audience, cache, must = (body.get(field) for field in ("serviceAccountTokenAudience", "cacheType", _MUST))
+    required, optional = (tuple(map(str, body.get(f"{kind}ServiceAccountAnnotationKeys") or ())) for kind in _KEYS)
+    rules = {
+        f"tokenAttributes need apiVersion {REQUEST_VERSIONS[0]}": version == REQUEST_VERSIONS[0],
+        "serviceAccountTokenAudience is required": bool(audience),
+        f"cacheType must be one of {', '.join(CACHE_TYPES)}": cache in CACHE_TYPES,
+        f"{_MUST} must be true or false": isinstance(must, bool),
+        f"requiredServiceAccountAnnotationKeys need {_MUST}: true": bool(must) or not required,
+        "annotation keys cannot be both required and optional": not set(required) & set(optional),
+    }
+    for rule, holds in rules.items():
+        if not holds:
+            raise ValueError(f"{name}: {rule}")
+    return TokenUse(str(audience), str(cache), bool(must), required, optional)

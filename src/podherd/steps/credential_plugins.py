@@ -2,24 +2,31 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
 
-from podherd.errors import PodherdError
+from podherd.machines.objects.found import Lookup
 from podherd.model.docker_config import Keyring, keyring
 from podherd.model.go_duration import seconds_of
 from podherd.model.images import full_reference
-from podherd.steps.credential_config import Provider
+from podherd.model.pod import Pod
+from podherd.model.pull_record import PullAccount
+from podherd.steps.credential_config import Provider, TokenUse
+from podherd.steps.credential_tokens import NOBODY, Bearer, CredentialError, bearer_of
 
 ANSWER_S = 60.0
 KEPT_MAX = 256
+_ECHO = "gave the service account token as the password, which only cacheType Token allows"
 
 
-class CredentialError(PodherdError):
-    """A program gave no credentials."""
+class Ring(NamedTuple):
+    """What one program gave. account: whose token it took."""
+
+    ring: Keyring
+    account: PullAccount | None
 
 
 class _Kept(NamedTuple):
@@ -37,27 +44,36 @@ class Plugins:
         self._kept: dict[tuple[str, str], _Kept] = {}
         self._running: dict[tuple[str, str], asyncio.Task[Keyring]] = {}
 
-    async def rings(self, image: str) -> tuple[list[Keyring], list[str]]:
+    def token_uses(self, images: Iterable[str]) -> list[TokenUse]:
+        """What those providers want to know of a pod that know one of its images."""
+        every = tuple(images)
+        return [one.tokens for one in self._providers if one.tokens is not None and any(map(one.knows, every))]
+
+    async def rings(self, image: str, pod: Pod, look: Lookup) -> tuple[list[Ring], list[str]]:
         """What each provider that knows the image gives, and why others gave nothing."""
-        rings: list[Keyring] = []
+        rings: list[Ring] = []
         failed: list[str] = []
         for provider in self._providers:
-            if provider.knows(image):
-                try:
-                    rings.append(await self._ring(provider, image))
-                except CredentialError as error:
-                    failed.append(str(error))
+            if not provider.knows(image):
+                continue
+            try:
+                bearer = NOBODY if provider.tokens is None else bearer_of(provider.tokens, pod, look)
+                if bearer is not None:
+                    rings.append(Ring(await self._ring(provider, image, bearer), bearer.account))
+            except CredentialError as error:
+                failed.append(str(error))
         return rings, failed
 
-    async def _ring(self, provider: Provider, image: str) -> Keyring:
+    async def _ring(self, provider: Provider, image: str, bearer: Bearer) -> Keyring:
         now = self._clock()
         for word in _keys(image):
-            kept = self._kept.get((provider.name, word))
+            kept = self._kept.get((provider.name, f"{word} {bearer.key}"))
             if kept is not None and now < kept.until:
                 return kept.ring
-        key = (provider.name, image)
+        key = (provider.name, f"{image} {bearer.key}")
         if (task := self._running.get(key)) is None:
-            task = self._running[key] = asyncio.create_task(self._ask(provider, image), name=f"credentials {image}")
+            work = self._ask(provider, image, bearer)
+            task = self._running[key] = asyncio.create_task(work, name=f"credentials {image}")
             task.add_done_callback(lambda done: self._ended(key, done))
         return await asyncio.shield(task)
 
@@ -66,17 +82,20 @@ class Plugins:
         if not task.cancelled():
             task.exception()  # seen, even when nobody waits for it any more
 
-    async def _ask(self, provider: Provider, image: str) -> Keyring:
-        answer = await _run(provider, self._bin_dir / provider.name, image)
+    async def _ask(self, provider: Provider, image: str, bearer: Bearer) -> Keyring:
+        answer = await _run(provider, self._bin_dir / provider.name, image, bearer)
         thing = f"credential provider {provider.name}"
         try:
             entries: Mapping[str, Any] = answer.get("auth") or {}
             ring = keyring(entries, thing)
             lasting = answer.get("cacheDuration")
             cache_s = provider.cache_s if lasting is None else seconds_of(str(lasting))
-            word = _key_of(image, str(answer.get("cacheKeyType") or ""), thing)
+            word = f"{_key_of(image, str(answer.get('cacheKeyType') or ''), thing)} {bearer.key}"
         except (ValueError, AttributeError, TypeError) as error:
             raise CredentialError(thing, f"gave an answer that cannot be used: {error}") from error
+        echoes = bearer.token and any(auth.password == bearer.token for auths in ring.values() for auth in auths)
+        if echoes and provider.tokens is not None and provider.tokens.cache != "Token":
+            raise CredentialError(thing, _ECHO, "set cacheType: Token")
         if cache_s > 0:
             if len(self._kept) >= KEPT_MAX:
                 self._kept.clear()
@@ -107,10 +126,11 @@ def _registry(image: str) -> str:
     return full_reference(image).partition("/")[0]
 
 
-async def _run(provider: Provider, program: Path, image: str) -> dict[str, Any]:
+async def _run(provider: Provider, program: Path, image: str, bearer: Bearer) -> dict[str, Any]:
     """The decoded CredentialProviderResponse. Raises CredentialError."""
     thing = f"credential provider {provider.name}"
-    asked = {"kind": "CredentialProviderRequest", "apiVersion": provider.version, "image": image}
+    asked: dict[str, Any] = {"kind": "CredentialProviderRequest", "apiVersion": provider.version, "image": image}
+    asked |= bearer.request
     try:
         process = await asyncio.create_subprocess_exec(
             program,

@@ -1,29 +1,34 @@
 """Credentials to pull an image with, in order: the pod's, the node's files, plugins (kubelet behaviour, 3.6)."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from podherd.errors import PodherdError
 from podherd.machines.objects.found import Lookup
-from podherd.machines.objects.references import pull_secrets
+from podherd.machines.objects.references import account, pull_secrets
 from podherd.model.docker_config import Auth, Keyring, matching, of_json, of_legacy, of_secret
-from podherd.model.pod import Pod
+from podherd.model.pod import Body, Pod
+from podherd.model.pull_record import PullAccount, PullSecret, Source, digest_of
 from podherd.model.settings import Settings
 from podherd.steps.credential_config import load
 from podherd.steps.credential_plugins import Plugins
+from podherd.steps.credential_tokens import CredentialError, bearer_of, takes_part, token_of
+from podherd.wire.objects import Ref
 
 
 class Given(NamedTuple):
     """auths: each to be tried until one works; none: pull without. missing: pull secrets that could not be had.
 
-    failed: why plugins gave nothing.
+    failed: why plugins gave nothing. sources: of which of the pod's Secrets an auth is, or for which account's token.
     """
 
     auths: tuple[Auth, ...]
     missing: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
+    sources: Mapping[Auth, Source] = MappingProxyType({})
 
 
 class Credentials:
@@ -36,11 +41,49 @@ class Credentials:
 
     async def for_image(self, image: str, pod: Pod, look: Lookup) -> Given:
         """What to try. Raises PodherdError for a secret, file or configuration that cannot be read."""
-        rings, missing = _of_pod(pod, look)
-        rings.append(_of_node(self._settings.root_dir))
+        found, missing = _of_pod(pod, look)
+        own, node = _joined([ring for _, ring in found]), _of_node(self._settings.root_dir)
         plugins = self._plugins_once()
-        more, failed = await plugins.rings(image) if plugins is not None else ([], [])
-        return Given(matching([*rings, *more], image), missing, tuple(failed))
+        more, failed = await plugins.rings(image, pod, look) if plugins is not None else ([], [])
+        auths = matching([own, node, *(ring for ring, _ in more)], image)
+        node_wide = frozenset(matching([node], image))
+        by_account: dict[Auth, Source] = {
+            auth: whose for ring, whose in reversed(more) if whose for auth in matching([ring], image)
+        }
+        sources = {auth: whose for auth, whose in by_account.items() if auth not in node_wide}
+        return Given(auths, missing, tuple(failed), {**sources, **_sources(found, image)})
+
+    def sources(self, image: str, pod: Pod, look: Lookup) -> tuple[Source, ...]:
+        """By which of its own a pod may use an image that is there. Raises PodherdError."""
+        secrets = tuple(_sources(_of_pod(pod, look)[0], image).values())
+        return (*secrets, *self._accounts(image, pod, look))
+
+    def _accounts(self, image: str, pod: Pod, look: Lookup) -> Iterator[PullAccount]:
+        plugins = self._plugins_once()
+        for use in plugins.token_uses([image]) if plugins is not None else ():
+            try:
+                bearer = bearer_of(use, pod, look)
+            except CredentialError:
+                continue
+            if bearer is not None and bearer.account is not None:
+                yield bearer.account
+
+    def refs(self, pod: Pod, look: Lookup) -> tuple[Ref, ...]:
+        """What plugins must be told of the pod's service account; a token only once it is known to take part.
+
+        A configuration that is wrong a pull tells of.
+        """
+        if pod.source != "api":
+            return ()
+        try:
+            plugins = self._plugins_once()
+        except PodherdError:
+            return ()
+        uses = plugins.token_uses(_images(pod)) if plugins is not None else []
+        if not uses:
+            return ()
+        robot = account(pod)
+        return (robot, *(token_of(pod, use) for use in uses if takes_part(use, look(robot).mapping)))
 
     def _plugins_once(self) -> Plugins | None:
         settings = self._settings
@@ -56,19 +99,40 @@ class Credentials:
             await self._plugins.close()
 
 
-def _of_pod(pod: Pod, look: Lookup) -> tuple[list[Keyring], tuple[str, ...]]:
-    """Of the pod's imagePullSecrets, as far as they are there, and the names of the others."""
+def _images(pod: Pod) -> Iterator[str]:
+    yield from (container.image for container in pod.every_container)
+    for volume in pod.body["spec"].get("volumes") or ():
+        if source := volume.get("image"):
+            yield str(source.get("reference") or "")
+
+
+_Found = list[tuple[Body, Keyring]]
+"""Secrets, each with what it holds."""
+
+
+def _of_pod(pod: Pod, look: Lookup) -> tuple[_Found, tuple[str, ...]]:
+    """The pod's imagePullSecrets, as far as they are there, and the names of the others."""
     if pod.source != "api":
         return [], ()
-    rings: list[Keyring] = []
+    secrets: _Found = []
     missing: list[str] = []
     for ref in pull_secrets(pod):
         found = look(ref)
         if found.body is None:
             missing.append(ref.name)
         else:
-            rings.append(of_secret(found.mapping, f"secret {ref.namespace}/{ref.name}"))
-    return [_joined(rings)] if rings else [], tuple(missing)
+            secrets.append((found.mapping, of_secret(found.mapping, f"secret {ref.namespace}/{ref.name}")))
+    return secrets, tuple(missing)
+
+
+def _sources(secrets: _Found, image: str) -> dict[Auth, PullSecret]:
+    sources: dict[Auth, PullSecret] = {}
+    for secret, ring in secrets:
+        place = secret.get("metadata") or {}
+        uid, namespace, name = (str(place.get(field) or "") for field in ("uid", "namespace", "name"))
+        for auth in matching([ring], image):
+            sources.setdefault(auth, PullSecret(uid, namespace, name, digest_of(auth)))
+    return sources
 
 
 def _joined(rings: list[Keyring]) -> Keyring:

@@ -18,6 +18,15 @@ class Dirs:
             ensure_dir(context.log_dir, 0o755)  # whose name says whose the other is (steps/left_behind.py)
             ensure_dir(f"{context.pod_dir}/containers", 0o750)
         except OSError as error:
-            reason = f"error making pod data directories: {error.strerror}: {error.filename}"
-            context.warn("FailedToMakePodDataDirectories", reason)
-            context.fail(self.name, reason)
+            event, words = _told(context, error)
+            context.warn(event, words)
+            context.fail(self.name, words)
+
+
+def _told(context: Context, error: OSError) -> tuple[str, str]:
+    """An event's reason and text. The log directory, whose name may be too long, the kubelet makes with the sandbox."""
+    if error.filename == context.log_dir:
+        why = f"mkdir {error.filename}: {str(error.strerror).lower()}"
+        return "FailedCreatePodSandBox", f"Failed to create pod sandbox: {why}"
+    words = f"error making pod data directories: {error.strerror}: {error.filename}"
+    return "FailedToMakePodDataDirectories", words

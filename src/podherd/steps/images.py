@@ -49,7 +49,11 @@ async def ensure(context: Context, container: Container, start: StartContainer, 
         context.warn("InspectFailed", message, field)
         return _failed(context, start.name, "ImageInspectError", message, field)
     policy = container.image_pull_policy
-    if status is not None and policy != "Always":
+    try:
+        present = status is not None and policy != "Always" and _may_use(context, image, status)
+    except PodherdError as error:
+        return _failed(context, start.name, "ErrImagePull", str(error), field, image_pull=True)
+    if status is not None and present:
         context.normal("Pulled", _PRESENT.format(image), field)
         return Present(status.id or image, status)
     if policy == "Never":
@@ -57,6 +61,12 @@ async def ensure(context: Context, container: Container, start: StartContainer, 
         context.warn("ErrImageNeverPull", message, field)
         return _failed(context, start.name, "ErrImageNeverPull", message, field)
     return await _pull(context, image, start, field)
+
+
+def _may_use(context: Context, image: str, status: pb.Image) -> bool:
+    """Whether an image that is there is this pod's to use: else it must show credentials by a pull, or lacks it."""
+    tools, look = context.tools, lookup(context)
+    return tools.pulls.admits(image, status.id or image, lambda: tools.credentials.sources(image, context.pod, look))
 
 
 async def _pull(context: Context, image: str, start: StartContainer, field: str) -> Present | StartFailed:
@@ -70,7 +80,7 @@ async def _pull(context: Context, image: str, start: StartContainer, field: str)
     given = Given(())
     try:
         given = await context.tools.credentials.for_image(image, context.pod, lookup(context))
-        pull = await context.tools.pulls.pull(image, config_of(context), given.auths)
+        pull = await context.tools.pulls.pull(image, config_of(context), given.auths, given.sources)
     except PodherdError as error:
         _tell_missing(context, given)
         reason, words = _refusal(image, error.reason if isinstance(error, CriError) else str(error))

@@ -1,20 +1,29 @@
 """What a shard knows of the API objects that its pods refer to, and what it has asked the objects actor for."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-from podherd.machines.objects.found import Found, unknown
-from podherd.machines.objects.references import attachments, follow_on, references
+from podherd.machines.objects.found import Found, Lookup, unknown
+from podherd.machines.objects.references import attachables, attachment, follow_on, references
 from podherd.model.pod import Pod
 from podherd.wire.codec import unpack
 from podherd.wire.objects import Needs, ObjectState, Ref
 
+Use = Callable[[str, tuple[str, ...]], None]
+
 
 class KnownObjects:
-    """Lives in the actor's loop. `send` takes what a pod needs, each time that this is other than before."""
+    """Lives in the actor's loop. `send` takes what a pod needs, each time that this is other than before.
 
-    def __init__(self, send: Callable[[Needs], None]) -> None:
+    use: hears a pod's uid and the attachable volumes that it is known to use, as the node's status names them.
+    """
+
+    def __init__(self, send: Callable[[Needs], None], use: Use = lambda _uid, _names: None) -> None:
         self._send = send
+        self._use = use
+        self._attached: frozenset[str] = frozenset()
+        self.also: Callable[[Pod, Lookup], Iterable[Ref]] = lambda _pod, _look: ()
+        """What a pod needs beside what its spec refers to, by what is known."""
         self._pods: dict[str, Pod] = {}
         self._refs: dict[str, tuple[Ref, ...]] = {}
         self._owners: dict[Ref, set[str]] = {}
@@ -48,15 +57,24 @@ class KnownObjects:
         self.want(pod)
         return bool(self._missing(pod.uid))
 
-    async def known(self, pod: Pod, deadline_s: float) -> tuple[Ref, ...]:
-        """Wait until something is known of every Ref of the pod; those that nobody told of within the deadline."""
+    async def known(
+        self, pod: Pod, deadline_s: float, concerns: Callable[[Ref], bool] = lambda _ref: True
+    ) -> tuple[Ref, ...]:
+        """Wait until something is known of every Ref of the pod; those that nobody told of within the deadline.
+
+        concerns: which Refs are waited for; all are asked for.
+        """
+
+        def missing() -> tuple[Ref, ...]:
+            return tuple(filter(concerns, self._missing(pod.uid)))
+
         self.want(pod)
         try:
             async with asyncio.timeout(deadline_s):
-                while self._missing(pod.uid):
+                while missing():
                     await self._turn(pod.uid)
         except TimeoutError:
-            return self._missing(pod.uid)
+            return missing()
         return ()
 
     def drop(self, uid: str) -> None:
@@ -68,6 +86,18 @@ class KnownObjects:
         self._wake(uid)
         if had:
             self._send(Needs(uid, ()))
+
+    def attached(self, names: Iterable[str]) -> None:
+        """These volumes are attached to the node: what their attachments say is asked for from now on, not before."""
+        if (attached := frozenset(names)) != self._attached:
+            self._attached = attached
+            for pod in self._pods.values():
+                self._settle(pod)
+
+    def republished(self) -> tuple[str, ...]:
+        """The uids of pods with volumes whose driver wants to publish them again and again (`requiresRepublish`)."""
+        drivers = {ref for ref in self._owners if ref.kind == "CSIDriver" and _republishes(self.get(ref))}
+        return tuple(uid for uid, refs in self._refs.items() if not drivers.isdisjoint(refs))
 
     def needs(self) -> tuple[Needs, ...]:
         """All that every pod needs, for an objects actor that knows nothing."""
@@ -96,6 +126,8 @@ class KnownObjects:
         """Say what the pod needs, with what follows from what is known."""
         refs = self._every_ref(pod)
         had = self._refs.get(pod.uid, ())
+        if names := tuple(each.name for each in attachables(refs, self.get)):
+            self._use(pod.uid, names)
         if refs == had:
             return
         self._refs[pod.uid] = refs
@@ -105,14 +137,16 @@ class KnownObjects:
         self._send(Needs(pod.uid, refs))
 
     def _every_ref(self, pod: Pod) -> tuple[Ref, ...]:
-        refs = dict.fromkeys(references(pod))
+        refs = dict.fromkeys((*references(pod), *self.also(pod, self.get)))
         left = list(refs)
         while left:
             ref = left.pop(0)
             fresh = [each for each in follow_on(pod, ref, self.get(ref).mapping) if each not in refs]
             refs.update(dict.fromkeys(fresh))
             left += fresh
-        return tuple(dict.fromkeys((*refs, *attachments(pod, refs, self.get))))
+        node = pod.body["spec"].get("nodeName") or ""
+        ready = (each for each in attachables(refs, self.get) if each.name in self._attached)
+        return tuple(dict.fromkeys((*refs, *(attachment(each.driver, each.handle, node) for each in ready))))
 
     def _let_go(self, uid: str, refs: tuple[Ref, ...]) -> None:
         """What no pod of this shard needs is forgotten: it would grow stale."""
@@ -122,3 +156,7 @@ class KnownObjects:
             if not owners:
                 self._owners.pop(ref, None)
                 self._found.pop(ref, None)
+
+
+def _republishes(driver: Found) -> bool:
+    return bool((driver.mapping.get("spec") or {}).get("requiresRepublish"))

@@ -15,6 +15,7 @@ from podherd.steps.context import Context
 from podherd.steps.files import write
 from podherd.steps.runtime_class import handler_of
 from podherd.steps.sub_path import sub_path_of
+from podherd.volumes.errors import VolumeError
 from podherd.volumes.propagation import make_shared
 from podherd.volumes.ready import Ready
 from podherd.volumes.subpaths import bind_part, target_of
@@ -55,10 +56,19 @@ async def _volume_mount(context: Context, container: Container, index: int, want
         await context.in_thread(make_shared, path)
     if part := await sub_path_of(context, container, wanted):
         target = target_of(context.pod_dir, wanted["name"], container.name, index)
-        path = await context.in_thread(bind_part, path, part, target)
+        try:
+            path = await context.in_thread(bind_part, path, part, target)
+        except VolumeError as error:
+            raise _no_part(container, wanted, error) from error
     recursive = (wanted.get("recursiveReadOnly") or "Disabled") != "Disabled" and await _recursive(context, wanted)
     read_only = ready.read_only or bool(wanted.get("readOnly"))
     return mount(_absolute(wanted["mountPath"]), path, read_only, propagation, recursive)
+
+
+def _no_part(container: Container, wanted: Body, error: VolumeError) -> VolumeError:
+    """The kubelet's sentence, which ends before the colon: what it hides is no more than the volume itself shows."""
+    said = f'failed to prepare subPath for volumeMount "{wanted["name"]}" of container "{container.name}"'
+    return VolumeError(error.thing, error.reason, error.mend, f"{said}: {error.reason}")
 
 
 def _absolute(path: str) -> str:

@@ -8,7 +8,7 @@ from podherd.model.pod import Body
 from podherd.steps.context import Context
 from podherd.steps.objects import lookup
 from podherd.volumes import claim, fs_group, local
-from podherd.volumes.csi.desk import Desk
+from podherd.volumes.csi.desk import Desk, rules_of
 from podherd.volumes.csi.publish import publish, unpublish
 from podherd.volumes.csi.volume import CsiVolume, of_claim, of_pod
 from podherd.volumes.errors import VolumeError
@@ -45,7 +45,21 @@ async def prepare(context: Context, site: Site, volume: Body) -> Ready:
             return await context.in_thread(local.prepare, site, found, _warn(context), progress)
     except VolumeError as error:
         said = error.said or f'MountVolume.SetUp failed for volume "{found.name}" : {error.words}'
-        raise VolumeError(error.thing, error.reason, error.mend, error.words, said) from error
+        raise VolumeError(error.thing, error.reason, error.mend, error.words, said, waits=error.waits) from error
+
+
+def republishes(context: Context, volume: Body) -> bool:
+    """Whether its driver wants to publish it again and again (`requiresRepublish`)."""
+    try:
+        if kind_of(volume) == "csi":
+            driver = of_pod(context.pod, volume).driver
+        elif (found := claim.bound(context.pod, volume, lookup(context))).spec.get("csi"):
+            driver = of_claim(found).driver
+        else:
+            return False
+        return rules_of(desk(context), driver).republish
+    except VolumeError:
+        return False
 
 
 async def release(context: Context) -> None:
@@ -67,6 +81,7 @@ def desk(context: Context) -> Desk:
         lookup(context),
         node.volumes_attached if node is not None else (),
         settings.controller_attach_detach,
+        node.volumes_in_use if node is not None else (),
     )
 
 

@@ -4,7 +4,7 @@ Two shards may each pull the same image: the runtime fetches a layer once. All l
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 
@@ -13,13 +13,17 @@ from cri_api.v1 import api_pb2 as pb
 from podherd.cri.client import Cri
 from podherd.errors import CriError
 from podherd.model.docker_config import Auth
+from podherd.model.pull_record import Source
 from podherd.model.settings import Settings
 from podherd.steps.pull_limits import Places, Rate, SharedRate
+from podherd.steps.pull_records import PullRecords
 
 SEEN_S = 0.5
 """How long the presence of an image is taken for granted."""
 SEEN_MAX = 256
 _Key = tuple[str, tuple[Auth, ...]]
+Sources = Mapping[Auth, Source]
+"""Of which Secret or service account of the pod a credential is; those that are not in it are the node's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,7 @@ def of_shard(cri: Cri, settings: Settings, clock: Callable[[], float]) -> "Pulls
     place = settings.root_dir / "pulls"
     rate = SharedRate(place / "rate", settings.pull_qps, settings.pull_burst, clock)
     parallel = settings.max_parallel_pulls
-    return Pulls(cri, parallel, rate, clock, Places(place, parallel))
+    return Pulls(cri, parallel, rate, clock, Places(place, parallel), PullRecords(settings, clock))
 
 
 class Pulls:
@@ -52,11 +56,18 @@ class Pulls:
     """
 
     def __init__(
-        self, cri: Cri, parallel: int, rate: Rate, clock: Callable[[], float], places: Places | None = None
+        self,
+        cri: Cri,
+        parallel: int,
+        rate: Rate,
+        clock: Callable[[], float],
+        places: Places | None = None,
+        records: PullRecords | None = None,
     ) -> None:
         self._cri = cri
         self._turn = asyncio.Semaphore(max(1, parallel))
         self._places = places
+        self._records = records
         self._rate = rate
         self._clock = clock
         self._running: dict[_Key, asyncio.Task[Pull]] = {}
@@ -79,14 +90,25 @@ class Pulls:
             self._seen[image] = (asked_at, status)
         return status
 
-    async def pull(self, image: str, sandbox_config: pb.PodSandboxConfig, auths: tuple[Auth, ...] = ()) -> Pull:
+    def admits(self, image: str, ref: str, sources: Callable[[], tuple[Source, ...]]) -> bool:
+        """Whether a pod may use an image that is there, `ref` to the runtime, without a pull (`PullRecords.admits`)."""
+        return self._records is None or self._records.admits(image, ref, sources)
+
+    async def pull(
+        self,
+        image: str,
+        sandbox_config: pb.PodSandboxConfig,
+        auths: tuple[Auth, ...] = (),
+        sources: Sources | None = None,
+    ) -> Pull:
         """The image, pulled now, with the first of the credentials that works; without any where there are none.
 
-        Raises CriError. A cancelled caller leaves the pull going, for others or for later.
+        sources: of which of the pod's objects they are. Raises PodherdError. A cancelled caller leaves the pull going,
+        for others or for later.
         """
         key = image, auths
         if (task := self._running.get(key)) is None:
-            work = self._pull(image, sandbox_config, auths)
+            work = self._pull(image, sandbox_config, auths, sources or {})
             task = asyncio.get_running_loop().create_task(work, name=f"pull {image}")
             self._running[key] = task
             task.add_done_callback(lambda done: self._ended(key, done))
@@ -101,32 +123,48 @@ class Pulls:
         if not task.cancelled():
             task.exception()  # seen, even when every caller was cancelled meanwhile
 
-    async def _pull(self, image: str, sandbox_config: pb.PodSandboxConfig, auths: tuple[Auth, ...]) -> Pull:
+    async def _pull(
+        self, image: str, sandbox_config: pb.PodSandboxConfig, auths: tuple[Auth, ...], sources: Sources
+    ) -> Pull:
         asked_at = self._clock()
         async with self._turn, self._places.one() if self._places is not None else nullcontext():
             if not self._rate.take():
-                raise CriError(f"image {image}", "RESOURCE_EXHAUSTED", "pull QPS exceeded")
+                raise CriError(f"image {image}", "UNKNOWN", "pull QPS exceeded")
             began_at = self._clock()
             self._pulling.add(image)
             try:
-                ref = await self._try_each(image, sandbox_config, auths)
+                ref = await self._recorded(image, sandbox_config, auths, sources)
             finally:
                 self._pulling.discard(image)
             ended_at = self._clock()
         return Pull(ref, ended_at - began_at, ended_at - asked_at, await self._status(image))
 
-    async def _try_each(self, image: str, sandbox_config: pb.PodSandboxConfig, auths: tuple[Auth, ...]) -> str:
-        """The reference. Raises CriError, of several the first with what all of them say."""
-        if not auths:
-            return await self._cri.pull_image(image, sandbox_config)
+    async def _recorded(
+        self, image: str, sandbox_config: pb.PodSandboxConfig, auths: tuple[Auth, ...], sources: Sources
+    ) -> str:
+        """The reference; whose credentials it was pulled with is on disk by then."""
+        if self._records is None:
+            return (await self._try_each(image, sandbox_config, auths))[0]
+        with self._records.pull(image) as succeeded:
+            ref, used = await self._try_each(image, sandbox_config, auths)
+            succeeded(ref, sources.get(used) if used is not None else None)
+        return ref
+
+    async def _try_each(
+        self, image: str, sandbox_config: pb.PodSandboxConfig, auths: tuple[Auth, ...]
+    ) -> tuple[str, Auth | None]:
+        """The reference, and what worked. Raises CriError, of several the first with what all of them say."""
         failed: list[CriError] = []
-        for username, password in auths:
-            auth = pb.AuthConfig(username=username, password=password)
+        for each in auths or (None,):
             try:
-                return await self._cri.pull_image(image, sandbox_config, auth)
+                if each is None:
+                    return await self._cri.pull_image(image, sandbox_config), None
+                auth = pb.AuthConfig(username=each.username, password=each.password)
+                return await self._cri.pull_image(image, sandbox_config, auth), each
             except CriError as error:
                 failed.append(error)
-        words = list(dict.fromkeys(error.reason for error in failed))
+        # Of an unknown error the kubelet leaves out the code.
+        words = list(dict.fromkeys(e.reason if e.code == "UNKNOWN" else e.as_go for e in failed))
         text = words[0] if len(words) == 1 else f"[{', '.join(words)}]"
         raise CriError(failed[0].thing, failed[0].code, text)
 

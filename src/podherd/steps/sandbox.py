@@ -34,8 +34,7 @@ async def _prepare(context: Context) -> bool:
     try:
         await userns.prepare(context)
     except (PodherdError, OSError) as error:
-        reason = error.reason if isinstance(error, CriError) else str(error)
-        _fail(context, "FailedCreatePodSandBox", f"Failed to create pod sandbox: {reason}", reason)
+        _fail(context, "FailedCreatePodSandBox", f"Failed to create pod sandbox: {_told(error)}", _reason(error))
         return False
     return True
 
@@ -48,8 +47,7 @@ async def _make(context: Context, attempt: int) -> bool:
         handler = handler_of(context)
         context.sandbox_id = await context.change(context.cri.run_sandbox(config_of(context), handler))
     except PodherdError as error:
-        reason = error.reason if isinstance(error, CriError) else str(error)
-        _fail(context, "FailedCreatePodSandBox", f"Failed to create pod sandbox: {reason}", reason)
+        _fail(context, "FailedCreatePodSandBox", f"Failed to create pod sandbox: {_told(error)}", _reason(error))
         return False
     return True
 
@@ -58,7 +56,7 @@ async def _inspect(context: Context) -> None:
     try:
         status = (await context.cri.sandbox_status(context.sandbox_id)).status
     except CriError as error:
-        _fail(context, "FailedPodSandBoxStatus", f"Unable to get pod sandbox status: {error.reason}", error.reason)
+        _fail(context, "FailedPodSandBoxStatus", f"Unable to get pod sandbox status: {_told(error)}", error.reason)
         return
     context.sandbox_attempt = status.metadata.attempt
     if not context.pod.host_network and status.network.ip:
@@ -83,3 +81,12 @@ def config_of(context: Context) -> pb.PodSandboxConfig:
             userns=context.userns,
         )
     return context.sandbox_config
+
+
+def _told(error: Exception) -> str:
+    """In an event: a runtime's error as it is, with its code."""
+    return error.as_go if isinstance(error, CriError) else str(error)
+
+
+def _reason(error: Exception) -> str:
+    return error.reason if isinstance(error, CriError) else str(error)

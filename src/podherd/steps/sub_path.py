@@ -36,6 +36,8 @@ def _variables(context: Context, container: Container) -> dict[str, str]:
 
 def _check(path: str) -> None:
     if path.startswith("/"):
-        raise ContainerConfigError(f"subPath {path!r:.80}", "must not be an absolute path")
+        words = f"error SubPath `{path:.1000}` must not be an absolute path"
+        raise ContainerConfigError(f"subPath {path!r:.80}", "must not be an absolute path", words=words)
     if ".." in path.split("/"):
-        raise ContainerConfigError(f"subPath {path!r:.80}", "must not contain '..'")
+        words = f"unable to provision SubPath `{path:.1000}`: must not contain '..'"
+        raise ContainerConfigError(f"subPath {path!r:.80}", "must not contain '..'", words=words)

@@ -1,12 +1,16 @@
 """Step 6: every volume of the pod made ready before anything starts (kubelet behaviour, sections 2.4 and 13.1)."""
 
 from podherd.model.pod import Body
+from podherd.model.status import epoch_of
 from podherd.steps import persistent
 from podherd.steps.context import Context
 from podherd.steps.objects import lookup
 from podherd.volumes import registry
 from podherd.volumes.errors import VolumeError
 from podherd.volumes.ready import Ready, Site
+
+PATIENCE_S = 123.0
+"""How long a pod may wait for its volumes to be attached until that is told: the kubelet's podAttachAndMountTimeout."""
 
 
 class Volumes:
@@ -28,8 +32,11 @@ class Volumes:
             try:
                 context.volumes[name] = await _prepare(context, site, volume)
             except VolumeError as error:
-                said = error.said or f'MountVolume.SetUp failed for volume "{name}" : {error.words}'
-                context.warn("FailedMount", said)
+                if not error.waits:
+                    said = error.said or f'MountVolume.SetUp failed for volume "{name}" : {error.words}'
+                    context.warn("FailedMount", said)
+                elif _age_s(context) > PATIENCE_S:
+                    context.warn("FailedMount", _message([(name, error.words)]))
                 failed.append((name, error.words))
         if failed:
             context.fail(self.name, _message(failed), halt=context.starts)
@@ -45,7 +52,17 @@ def _wanted(context: Context) -> list[Body]:
     objects = context.tools.objects
     if objects is not None and objects.lacks(context.pod):
         return []
-    return [volume for volume in every if registry.is_content(volume)]
+    return [volume for volume in every if registry.is_content(volume) or _is_due_again(context, volume)]
+
+
+def _is_due_again(context: Context, volume: Body) -> bool:
+    return persistent.concerns(volume) and persistent.republishes(context, volume)
+
+
+def _age_s(context: Context) -> float:
+    """Since the pod was made; 0 for one that does not say."""
+    made = context.pod.body["metadata"].get("creationTimestamp")
+    return context.tools.clock() - epoch_of(made) if made else 0.0
 
 
 async def _prepare(context: Context, site: Site, volume: Body) -> Ready:

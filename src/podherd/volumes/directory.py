@@ -59,10 +59,11 @@ def mount_tmpfs(path: str, size_bytes: int) -> None:
 
 
 def memory_bytes(site: Site) -> int:
-    """What a volume in memory may grow to: the node's memory, or the pod's limit where all of it is limited."""
+    """What a volume in memory may grow to: what the node has for pods, or the pod's limit where all is limited."""
     pod = site.pod
     whole = (pod.body["spec"].get("resources") or {}).get("limits") or {}
     every = (*pod.init_containers, *pod.containers)
     limited = "memory" in whole or all(container_amounts(one, "limits").get("memory") for one in every)
     limit = pod_amounts(pod, "limits").get("memory", 0) if limited else 0
-    return min(site.host.memory_bytes, limit) if limit else site.host.memory_bytes
+    room = site.host.allocatable.get("memory") or site.host.memory_bytes
+    return min(room, limit) if limit else room

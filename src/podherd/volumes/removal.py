@@ -5,6 +5,7 @@ symlink that a container left in its volume is removed as the link that it is. H
 directories, the walk has a list of them and two descriptors.
 """
 
+import errno
 import os
 from dataclasses import dataclass
 
@@ -53,7 +54,7 @@ class _SlowError(Exception):
 
 
 def remove_tree(path: str, quick: bool = False) -> bool:
-    """Remove a directory and all below it; one that is not there is fine.
+    """Remove a directory and all below it; one that is not there, or could not be by its name's length, is fine.
 
     quick: stop where much is left, for a call that may not take long; False is then the answer, and another call goes
     on. Raises VolumeError when a mount stands below (nothing on it is touched), when `path` is a symlink or a file,
@@ -61,9 +62,9 @@ def remove_tree(path: str, quick: bool = False) -> bool:
     """
     try:
         fd = os.open(path, _DIRECTORY)
-    except FileNotFoundError:
-        return True
     except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENAMETOOLONG):
+            return True
         raise VolumeError(path, f"is not a directory that can be removed: {error.strerror}") from error
     try:
         _Walk(path, fd, quick).empty()

@@ -5,6 +5,10 @@ from dataclasses import dataclass
 ANSWER_S = 5.0
 """An asker waits so long; a question that is older need not be delivered any more."""
 
+ACTIVE_PODS = "active pods"
+"""What the node actor asks a shard when the machine shuts down. Answer: uid, namespace, name, priority of each pod of
+which something runs or is mounted."""
+
 
 @dataclass(frozen=True, slots=True)
 class Hello:
@@ -15,7 +19,7 @@ class Hello:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A question of the server actor; `what` names it (`pod`, `node`, `images`…), `args` is msgpack."""
+    """A question of the server or the node actor; `what` names it (`pod`, `node`, `images`…), `args` is msgpack."""
 
     id: int
     what: str

@@ -41,7 +41,8 @@ class NodeFacts:
     uid: of the Node object; empty as long as none is known. deleting: it has a deletionTimestamp.
     capacity, allocatable: resource to quantity. pressure: conditions that are True, `MemoryPressure` and so on.
     volumes_attached: `status.volumesAttached[].name`. shutting_down: new pods are refused (NodeShutdown).
-    csi_sockets: driver name to the path of its socket.
+    csi_sockets: driver name to the path of its socket. volumes_in_use: `status.volumesInUse`, as the API server has it.
+    strict_groups: the runtime follows `supplementalGroupsPolicy: Strict`, or has not said yet whether it does.
     """
 
     name: str
@@ -56,6 +57,8 @@ class NodeFacts:
     volumes_attached: tuple[str, ...] = ()
     shutting_down: bool = False
     csi_sockets: dict[str, str] = field(default_factory=dict)
+    volumes_in_use: tuple[str, ...] = ()
+    strict_groups: bool = True
 
 
 @dataclass(frozen=True, slots=True)

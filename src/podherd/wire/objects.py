@@ -8,9 +8,11 @@ class Ref:
     """An object, or something that can be had for a name.
 
     kind: `ConfigMap`, `Secret`, `Services` (all of a namespace; name empty), `RuntimeClass`, `PersistentVolumeClaim`,
-    `PersistentVolume`, `CSIDriver`, `ClusterTrustBundle`, or `ServiceAccountToken` (name: the service account).
-    namespace: empty for what has none. detail: JSON of what a name does not say (a token's audience, expirationSeconds
-    and pod; a trust bundle's signerName and labelSelector), else empty.
+    `PersistentVolume`, `CSIDriver`, `VolumeAttachment`, `ClusterTrustBundle`, `ServiceAccount`, or
+    `ServiceAccountToken` and `PodCertificate` (name: the service account).
+    namespace: empty for what has none. detail: JSON of what a name does not say (a token's audience,
+    expirationSeconds and pod; a certificate's signer, kind of key and pod; a trust bundle's signerName and
+    labelSelector), else empty.
     """
 
     kind: str
@@ -32,7 +34,8 @@ class ObjectState:
     """What is known of a Ref; told once when it is known, and at each change.
 
     body: msgpack of the object (ConfigMap, Secret… whole; Services: a list of v1.Service; a token: v1 TokenRequest
-    status); empty when there is none. problem: why it could not be had (`configmap "x" not found`); empty with a body.
+    status; a certificate: `key` and `chain` as PEM); empty when there is none. problem: why it could not be had
+    (`configmap "x" not found`); empty with a body.
     missing: the API server said that there is no such object; False for any other problem, which may pass.
     """
 

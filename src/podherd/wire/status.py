@@ -20,6 +20,8 @@ class StatusChanged:
     """Names of its restartable init containers: a v1.PodStatus does not tell them from the others."""
     finished: bool = False
     """Nothing of it runs or will, its volumes are unmounted and its cgroup is gone: the API object may be deleted."""
+    stopped: bool = False
+    """Nothing of it runs and nothing will: a phase that says so may be told."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,7 @@
 """The node's word on each pod, in the kubelet's words (kubelet behaviour, sections 2.6 and 8.6)."""
 
+from dataclasses import replace
+
 import pytest
 from tests.machines.admission.asking import FACTS, admission, body, judge, word
 
@@ -112,6 +114,17 @@ def test_labels_name_and_system_of_the_node_must_match():
         "PodOSNotSupported: Failed to admit pod as the OS field doesn't match node OS"
     )
     assert word(made, body("f", os={"name": "linux"})) == ""
+
+
+def test_strict_groups_are_refused_where_the_runtime_would_pass_over_them() -> None:
+    context = {"supplementalGroupsPolicy": "Strict"}
+    made = admission()
+    assert word(made, body("a", securityContext=context)) == ""
+    made.use(replace(FACTS, strict_groups=False))
+    assert word(made, body("b", securityContext=context)) == (
+        "SupplementalGroupsPolicyNotSupported: SupplementalGroupsPolicy=Strict is not supported in this node"
+    )
+    assert word(made, body("c", securityContext={"supplementalGroupsPolicy": "Merge"})) == ""
 
 
 def test_resources_are_told_before_labels():

@@ -6,8 +6,10 @@ from podherd.machines.events.lru import Lru
 from podherd.machines.events.spam import SpamFilter
 
 
-def happening(message: str = "m", name: str = "p", reason: str = "BackOff", field: str = "") -> Happening:
-    return Happening(About("Pod", "d", name, f"uid-{name}"), field, "Warning", reason, message)
+def happening(
+    message: str = "m", name: str = "p", reason: str = "BackOff", field: str = "", kind: str = "Warning"
+) -> Happening:
+    return Happening(About("Pod", "d", name, f"uid-{name}"), field, kind, reason, message)
 
 
 def test_the_first_of_its_kind_is_a_new_object_named_by_its_time() -> None:
@@ -37,12 +39,12 @@ def test_two_at_the_same_moment_have_two_names() -> None:
 
 def test_the_tenth_message_within_ten_minutes_and_those_after_it_share_one_object() -> None:
     correlator = Correlator()
-    told = [correlator.correlate(happening(f"m{number}"), 100.0 + number) for number in range(12)]
+    told = [correlator.correlate(happening(f"m{number}", field="f"), 100.0 + number) for number in range(12)]
     records = [one.record for one in told if one]
     assert len({record.name for record in records[:9]}) == 9
     assert len({record.name for record in records[9:]}) == 1
     assert [record.happening.message for record in records[8:11]] == ["m8", f"{COMBINED}m9", f"{COMBINED}m10"]
-    assert records[11].count == 3
+    assert (records[11].count, records[11].happening.field_path) == (3, "f")
 
 
 def test_after_ten_quiet_minutes_similar_messages_are_told_apart_again() -> None:
@@ -64,12 +66,13 @@ def test_an_object_has_25_events_at_once_and_then_one_every_five_minutes() -> No
     assert told.record.count == 28
     assert correlator.correlate(happening(), 402.0) is None
     assert correlator.correlate(happening(name="other"), 402.0) is not None
+    assert correlator.correlate(happening(kind="Normal"), 402.0) is not None
 
 
 def test_a_clock_set_back_gives_no_tokens_and_takes_none() -> None:
     spam, about = SpamFilter(), About("Node", "", "n", "n")
-    assert all(spam.lets_pass(about, 1000.0) for _ in range(25))
-    assert not spam.lets_pass(about, 10.0)
+    assert all(spam.lets_pass(about, "Normal", 1000.0) for _ in range(25))
+    assert not spam.lets_pass(about, "Normal", 10.0)
 
 
 def test_what_is_remembered_is_bounded_and_what_was_used_longest_ago_goes() -> None:

@@ -15,6 +15,7 @@ MAP = Ref("ConfigMap", "shop", "settings")
 CLAIM = Ref("PersistentVolumeClaim", "shop", "data")
 DETAIL = '{"audience":"","expirationSeconds":3600,"pod":{"name":"web","uid":"u1"}}'
 TOKEN = Ref("ServiceAccountToken", "shop", "default", DETAIL)
+CERTIFICATE = Ref("PodCertificate", "shop", "robot", '{"keyType":"ED25519","pod":{"name":"web","uid":"u1"}}')
 
 
 class Desk:
@@ -183,6 +184,43 @@ def test_a_pods_token_goes_with_the_pod() -> None:
     desk.hear(heard.TokenGiven(TOKEN, {"token": "a"}, desk.now + 3600))
     desk.need()
     assert desk.need(TOKEN) == [Fetch(TOKEN)]
+
+
+def certificate(desk: Desk, refresh_at: float = 5000.0) -> list[Any]:
+    return desk.hear(heard.CertificateGiven(CERTIFICATE, {"key": "K", "chain": "C"}, refresh_at, refresh_at + 1000))
+
+
+def test_a_certificate_is_not_issued_until_its_signer_says_so_and_then_asked_for_anew_in_time() -> None:
+    desk = Desk()
+    ((_, state),) = told(asked := desk.need(CERTIFICATE))
+    assert (state.problem, Fetch(CERTIFICATE) in asked) == ("credential bundle is not issued yet", True)
+    ((_, state),) = told(certificate(desk))
+    assert unpack(state.body) == {"key": "K", "chain": "C"}
+    assert desk.wake(3999.0) == []
+    assert desk.wake(300.0) == [Fetch(CERTIFICATE)]
+    assert told(desk.hear(heard.Failed(CERTIFICATE, 503, "away"))) == []
+    assert desk.wake(RETRY_MAX_S) == [Fetch(CERTIFICATE)]
+    ((_, state),) = told(desk.hear(heard.CertificateGiven(CERTIFICATE, {"key": "L"}, 9000.0, 9900.0)))
+    assert unpack(state.body) == {"key": "L"}
+
+
+def test_a_certificate_that_is_refused_is_not_asked_for_again_by_this_pod() -> None:
+    desk = Desk()
+    desk.need(CERTIFICATE)
+    ((_, state),) = told(desk.hear(heard.Refused(CERTIFICATE, "was permanently denied")))
+    assert (state.problem, state.missing) == ("was permanently denied", False)
+    assert desk.wake(86400.0) == []
+    assert [Fetch(CERTIFICATE)] != desk.need(CERTIFICATE)[-1:]
+
+
+def test_a_request_for_a_certificate_that_fails_is_told_and_made_again() -> None:
+    desk = Desk()
+    desk.need(CERTIFICATE)
+    ((_, state),) = told(desk.hear(heard.Failed(CERTIFICATE, 404, "no such resource")))
+    assert state.problem == "no such resource"
+    assert desk.wake(RETRY_MAX_S) == [Fetch(CERTIFICATE)]
+    desk.need()
+    assert desk.hear(heard.Learned(CERTIFICATE, None)) == []
 
 
 def test_a_claim_is_asked_for_often_until_it_is_bound() -> None:

@@ -8,6 +8,7 @@ from tests.machines.pod.builders import (
     POLICY,
     T0,
     container,
+    exited,
     machine,
     observed,
     sandbox,
@@ -94,8 +95,8 @@ def test_a_pod_that_the_nodes_admission_refuses_fails_once_and_holds_nothing() -
 
 def test_a_pod_that_runs_and_is_refused_is_stopped() -> None:
     shard = machine()
-    sync = sync_of(shard.handle(T0 + 1, Wanted(pod(), "api")))
-    out = shard.handle(T0 + 2, Wanted(pod(), "api", *REFUSED))
+    sync = sync_of(shard.handle(T0 + 1, Wanted(pod(source="api"), "api")))
+    out = shard.handle(T0 + 2, Wanted(pod(source="api"), "api", *REFUSED))
     assert CancelSync("u1", sync.plan_id) in out
     shard.handle(T0 + 3, synced(sync, T0 + 3, cancelled=True))
     out = shard.handle(T0 + 4, observed(T0 + 4, [sandbox()], [container()]))
@@ -109,3 +110,12 @@ def test_what_the_api_knows_as_refused_is_told_without_containers_and_without_a_
     out = machine().handle(T0 + 1, Wanted(known, "api", *REFUSED))
     assert events(out) == []
     assert (status_of(out)["reason"], status_of(out).get("containerStatuses")) == ("OutOfcpu", None)
+
+
+def test_a_static_pod_that_runs_already_is_not_refused_by_who_has_begun_anew() -> None:
+    shard = machine(complete=False)
+    shard.handle(T0 + 1, observed(T0 + 1, [sandbox()], [container()]))
+    out = shard.handle(T0 + 2, Wanted(pod(source="file"), "file", *REFUSED))
+    assert (syncs(out), events(out), status_of(out)["phase"]) == ([], [], "Running")
+    out = shard.handle(T0 + 9, observed(T0 + 9, [sandbox()], [exited("c0", T0 + 8)]))
+    assert [start.name for start in sync_of(out).plan.start] == ["main"]

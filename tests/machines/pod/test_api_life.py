@@ -91,6 +91,17 @@ def test_a_volume_that_cannot_be_unmounted_holds_the_end_up_and_is_tried_again()
     assert plans(shard.handle(T0 + 30, Woke("u1"))) == [RELEASE]
 
 
+@pytest.mark.parametrize("state", ["running", "unknown"])
+def test_that_it_has_failed_may_be_told_once_nothing_runs(state: str) -> None:
+    shard = machine(complete=False)
+    shard.handle(T0 + 1, observed(T0 + 1, [sandbox()], [container(state=state)]))
+    out = shard.handle(T0 + 2, Wanted(api().pod, "api", "OutOfcpu", "no room"))
+    assert [(each.status["phase"], each.stopped) for each in out if isinstance(each, Publish)] == [("Failed", False)]
+    shard.handle(T0 + 3, synced(sync_of(out), T0 + 3))
+    out = shard.handle(T0 + 4, observed(T0 + 4, [sandbox(ready=False)], [exited()]))
+    assert [(each.status["phase"], each.stopped) for each in out if isinstance(each, Publish)] == [("Failed", True)]
+
+
 def test_containers_and_records_stay_until_the_api_object_is_gone() -> None:
     shard = running()
     shard.handle(T0 + 12, synced(sync_of(killed(shard, api(**DELETED))), T0 + 12, did=False))
@@ -123,7 +134,7 @@ def test_a_pod_that_is_forced_away_is_killed_with_what_is_left_of_its_grace_then
     assert syncs(shard.handle(T0 + 12, GONE)) == []
     out = killed(running(), GONE)
     assert sync_of(out).plan.clean_up
-    assert Over("u1") in out
+    assert Over("u1") not in out
 
 
 def test_a_deleted_pod_that_the_runtime_holds_no_more_is_finished_at_once() -> None:

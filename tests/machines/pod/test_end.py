@@ -27,7 +27,6 @@ from podherd.machines.pod.instructions import (
     Instruction,
     KillContainer,
     LookAgain,
-    Over,
     Plan,
     Publish,
     Sync,
@@ -81,7 +80,7 @@ def test_the_final_status_is_published_before_the_removal() -> None:
     sync = sync_of(shard.handle(T0 + 9, GONE))
     shard.handle(T0 + 10, synced(sync, T0 + 10))
     out = shard.handle(T0 + 11, stopped(T0 + 11))  # type: ignore[arg-type]
-    assert [type(each) for each in out] == [Publish, Over, Sync]
+    assert [type(each) for each in out] == [Publish, Sync]
     assert status_of(out)["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 143
 
 

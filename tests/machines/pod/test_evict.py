@@ -4,7 +4,19 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.machines.pod.builders import RELEASE, T0, exited, observed, plans, sandbox, status_of, sync_of, synced, syncs
+from tests.machines.pod.builders import (
+    RELEASE,
+    T0,
+    exited,
+    machine,
+    observed,
+    plans,
+    sandbox,
+    status_of,
+    sync_of,
+    synced,
+    syncs,
+)
 from tests.machines.pod.test_api_life import DELETED, GONE, api, finished, killed, running
 from tests.machines.pod.test_end import running as running_static
 from tests.machines.pod.test_end import wanted
@@ -111,3 +123,22 @@ def test_a_condition_of_another_owner_gives_way() -> None:
     shard = running()
     shard.handle(T0 + 8, api({"conditions": [other]}))
     assert conditions(evicted(shard)) == [("True", "TerminationByKubelet", "The node was low")]
+
+
+def test_a_pod_counts_as_active_until_nothing_of_it_runs_or_is_mounted() -> None:
+    shard = running()
+    assert [*shard.active()] == [("u1", "default", "web", 0)]
+    out = shard.handle(T0 + 9, ORDER)
+    shard.handle(T0 + 10, synced(sync_of(out), T0 + 10))
+    out = shard.handle(T0 + 11, observed(T0 + 11, [sandbox(ready=False)], [exited("c0", T0 + 10, 0)]))
+    assert len([*shard.active()]) == 1
+    shard.handle(T0 + 12, synced(sync_of(out), T0 + 12, did=False))
+    assert [*shard.active()] == []
+
+
+def test_a_shard_that_begins_anew_before_the_api_server_knows_does_not_start_it_again() -> None:
+    shard = machine(complete=False)
+    shard.handle(T0 + 1, observed(T0 + 1, [sandbox(ready=False)], [exited("c0", T0, 0)]))
+    out = shard.handle(T0 + 2, api({"phase": "Running"}), ORDER)
+    assert (status_of(out)["phase"], status_of(out)["reason"]) == ("Failed", "Evicted")
+    assert all(each.plan.make_sandbox is None and not each.plan.start for each in syncs(out))

@@ -42,10 +42,12 @@ def test_a_failed_pull_is_shown_and_at_once_becomes_back_off() -> None:
     out = shard.handle(T0 + 3, observed(T0 + 3, [sandbox()]))
     assert state(out) == {"waiting": {"reason": "ErrImagePull", "message": "not found"}}
     second = sync_of(out)
-    assert second.plan.start == (StartContainer("main", 0, pull_allowed=False, back_off="not found"),)
+    assert second.plan.start == (StartContainer("main", 0, pull_allowed=False, back_off="ErrImagePull: not found"),)
     out = shard.handle(T0 + 4, synced(second, T0 + 4, IN_BACK_OFF, did=False))
     assert state(out) == {"waiting": {"reason": "ImagePullBackOff", "message": IN_BACK_OFF.message}}
-    assert sync_of(shard.handle(T0 + 12, Woke("u1"))).plan.start == (StartContainer("main", 0, True, "not found"),)
+    assert sync_of(shard.handle(T0 + 12, Woke("u1"))).plan.start == (
+        StartContainer("main", 0, True, "ErrImagePull: not found"),
+    )
 
 
 def test_the_pull_back_off_doubles_and_an_absent_image_is_looked_for_in_between() -> None:
@@ -91,7 +93,7 @@ def test_an_image_of_a_volume_has_a_back_off_of_its_own() -> None:
     failed = StartFailed("main", "ErrImagePull", "no route", image_pull=True, image="reg.test/data:1")
     out = shard.handle(T0 + 2, synced(sync, T0 + 1.9, failed), observed(T0 + 2, [sandbox()]))
     second = sync_of(out)
-    assert second.plan.start == (StartContainer("main", 0, held=(("reg.test/data:1", "no route"),)),)
+    assert second.plan.start == (StartContainer("main", 0, held=(("reg.test/data:1", "ErrImagePull: no route"),)),)
     held = StartFailed("main", "ImagePullBackOff", "Back-off pulling", image="reg.test/data:1")
     assert shard.handle(T0 + 3, synced(second, T0 + 3, held, did=False))[-1] == WakeAt("u1", T0 + 12)
     assert sync_of(shard.handle(T0 + 12, Woke("u1"))).plan.start == (StartContainer("main", 0),)

@@ -6,7 +6,16 @@ import pytest
 from tests.machines.pod.builders import T0, container, machine, observed, plans, sandbox, sync_of, synced, syncs
 from tests.machines.pod.told import pod
 
-from podherd.machines.pod.events import ObjectsChanged, Started, StartFailed, StepFailed, Wanted, Woke
+from podherd.machines.pod.events import (
+    NodeVolumesChanged,
+    ObjectsChanged,
+    RepublishDue,
+    Started,
+    StartFailed,
+    StepFailed,
+    Wanted,
+    Woke,
+)
 from podherd.machines.pod.instructions import Plan
 from podherd.machines.pod.machine import ShardMachine
 
@@ -90,3 +99,24 @@ def test_an_object_that_came_while_its_absence_failed_the_start_is_not_missed() 
     shard.handle(T0 + 1.5, CHANGED)
     out = shard.handle(T0 + 2, synced(sync, T0 + 2, StepFailed("volumes", "no"), did=False))
     assert sync_of(out).plan.make_sandbox == 0
+
+
+@pytest.mark.parametrize(("step", "tried"), [("volumes", 1), ("cgroup", 0)])
+def test_what_waits_for_a_driver_or_an_attached_volume_is_tried_as_soon_as_there_are_others(
+    step: str, tried: int
+) -> None:
+    """Whether they come during the sync that misses them, or after it."""
+    shard = machine()
+    sync = sync_of(shard.handle(T0 + 1, wants(**PLAIN)))
+    assert syncs(shard.handle(T0 + 1.5, NodeVolumesChanged())) == []
+    failed = StepFailed(step, "not attached")
+    out = shard.handle(T0 + 2, synced(sync, T0 + 2, failed, did=False))
+    assert len(syncs(out)) == tried
+    for again in syncs(out):
+        assert syncs(shard.handle(T0 + 2.1, synced(again, T0 + 2.1, failed, did=False))) == []
+    assert len(syncs(shard.handle(T0 + 2.2, NodeVolumesChanged()))) == tried
+
+
+def test_volumes_are_published_again_when_that_is_due_and_no_container_is_touched() -> None:
+    assert plans(running(**PLAIN).handle(T0 + 9, RepublishDue("u1"))) == [REFRESH]
+    assert machine().handle(T0 + 9, RepublishDue("u1")) == []

@@ -59,7 +59,7 @@ def test_a_container_that_runs_is_given_what_its_spec_grants_now() -> None:
     out = shard.handle(T0 + 9, wants("750m", "128Mi"))
     assert plans(out) == [RESIZE]
     assert condition(status_of(out), "PodResizeInProgress") == ("True", "", "")
-    assert resources(out) == {"cpu": "500m", "memory": str(64 * MIB)}
+    assert resources(out) == {"cpu": "500m", "memory": "64Mi"}
     allocated = status_of(out)["containerStatuses"][0]["allocatedResources"]
     assert allocated == {"cpu": "750m", "memory": "128Mi"}
     shard.handle(T0 + 10, synced(sync_of(out), T0 + 10))
@@ -125,3 +125,53 @@ def test_a_resize_that_is_not_granted_is_a_condition_until_it_is(reason: str) ->
     assert syncs(out) == []
     out = shard.handle(T0 + 10, granted)
     assert "PodResizePending" not in [each["type"] for each in status_of(out)["conditions"]]
+
+
+def silent(**more: Any) -> ShardMachine:
+    """A pod that runs in a runtime that does not tell what a container was given."""
+    shard = machine()
+    sync = sync_of(shard.handle(T0 + 1, wants("500m", "64Mi", **more)))
+    shard.handle(T0 + 2, synced(sync, T0 + 2, Started("main", "c0", 0)))
+    assert syncs(see(shard, T0 + 3, container())) == []
+    return shard
+
+
+def test_a_container_of_a_runtime_that_tells_nothing_is_changed_from_what_it_was_started_with() -> None:
+    shard = silent()
+    out = shard.handle(T0 + 9, wants("750m", "128Mi"))
+    assert plans(out) == [RESIZE]
+    assert resources(out) == {"cpu": "500m", "memory": "64Mi"}
+    shard.handle(T0 + 10, synced(sync_of(out), T0 + 10))
+    out = see(shard, T0 + 11, container())
+    assert (syncs(out), resources(out)) == ([], {"cpu": "750m", "memory": "128Mi"})
+    assert plans(shard.handle(T0 + 20, wants("500m", "64Mi"))) == [RESIZE]
+
+
+def test_such_a_container_is_started_anew_where_its_policy_says_so() -> None:
+    plan = sync_of(silent(resizePolicy=ANEW).handle(T0 + 9, wants("500m", "128Mi", resizePolicy=ANEW))).plan
+    assert ([start.name for start in plan.start], plan.resize) == (["main"], ())
+
+
+@pytest.mark.parametrize(
+    ("told", "ident", "found"),
+    [("64Mi", "c0", [RESIZE]), ("128Mi", "c0", []), ("64Mi", "c9", [])],
+    ids=["in the middle of it", "after it", "another instance's"],
+)
+def test_a_shard_that_begins_anew_finishes_the_resize_that_the_api_was_not_told_done(
+    told: str, ident: str, found: list[Plan]
+) -> None:
+    shard, wanted = machine(complete=False), wants("500m", "128Mi")
+    amounts, state = {"cpu": "500m", "memory": told}, {"running": {"startedAt": "2027-01-15T08:00:00Z"}}
+    had = {"requests": amounts, "limits": amounts}
+    known = {"name": "main", "state": state, "containerID": f"x://{ident}", "resources": had}
+    wanted.pod.body["status"] = {"containerStatuses": [known]}  # type: ignore[index]
+    see(shard, T0 + 1, container())
+    assert plans(shard.handle(T0 + 2, wanted)) == found
+
+
+def test_a_spec_that_changes_while_a_resize_is_under_way_is_given_afterwards() -> None:
+    shard = running()
+    sync = sync_of(shard.handle(T0 + 9, wants("750m", "64Mi")))
+    shard.handle(T0 + 9.5, wants("800m", "64Mi"))
+    shard.handle(T0 + 10, synced(sync, T0 + 10))
+    assert plans(see(shard, T0 + 11, runs(750, 64 * MIB))) == [RESIZE]

@@ -241,6 +241,14 @@ def test_a_container_waits_for_the_reason_that_its_start_failed_with(reason: str
     assert again["containerID"] == "containerd://main-0"
 
 
+def test_texts_of_any_length_leave_room_for_the_rest_of_the_status() -> None:
+    image = "I" * 800_000
+    fresh = case(pod([one("main", image=image)]), fail={"main": ("InvalidImageName", f"{image} is none")}).status()
+    assert len(str(fresh)) < 50_000
+    ended = by_name(case(pod(**NEVER), done("main", 3, message="m" * 800_000)).status())["main"]
+    assert len(ended["state"]["terminated"]["message"]) == 12 << 10
+
+
 def test_every_field_of_a_running_container() -> None:
     resources = {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"memory": "1Gi"}}
     mounts = [

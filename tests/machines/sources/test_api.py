@@ -272,7 +272,18 @@ def test_a_critical_pod_ends_another_and_runs_once_that_is_over():
     assert preempt.shard == shard_of("default", "a", SHARDS)
     assert machine.brief(ShardStarted(preempt.shard))[-1] == "xu-a"
     assert machine.brief(PodOver("u-a")) == ["+s-s"]
+    assert machine.brief(ShardStarted(preempt.shard))[-1] == "xu-a"
+    machine.say(ApiDropped("u-a"))
     assert "xu-a" not in machine.brief(ShardStarted(preempt.shard))
+
+
+def test_a_shard_that_starts_hears_what_the_api_server_knows_now():
+    machine = Machine()
+    machine.say(ApiPut(_item("a", status={"phase": "Pending"})), _file("s"))
+    machine.say(ApiPut(_item("a", version="2", echo=True, status=RUNNING)))
+    shard = shard_of("default", "a", SHARDS)
+    told = [each.message for each in machine.say(ShardStarted(shard)) if isinstance(each, Upsert)]
+    assert {each.uid: codec.unpack(each.body).get("status") for each in told}["u-a"] == RUNNING
 
 
 @pytest.mark.parametrize("ends", [ApiDropped("u-a"), PodOver("u-a")])

@@ -48,9 +48,10 @@ def local(
     source: str = "api",
     finished: bool = False,
     deleting: bool = False,
+    stopped: bool = True,
 ) -> StatusChanged:
     return StatusChanged(
-        uid, "ns", name, what.get("phase", ""), source, deleting, 0.0, codec.pack(what), (), finished
+        uid, "ns", name, what.get("phase", ""), source, deleting, 0.0, codec.pack(what), (), finished, stopped
     )  # fmt: skip
 
 

@@ -15,12 +15,12 @@ def policy(name: str, **own: Status) -> Status:
     return dict(restarts_of(told_restarts({"restartPolicy": name, "containers": containers})))
 
 
-def patch_of(held: Status, local: Status, restarts: Status = FREE, *, finished: bool = False) -> Status:
-    return merge(held, local, restarts, 60.0, finished=finished) or {}
+def patch_of(held: Status, local: Status, restarts: Status = FREE, *, stopped: bool = True) -> Status:
+    return merge(held, local, restarts, 60.0, stopped=stopped) or {}
 
 
 def test_equal_statuses_need_no_patch() -> None:
-    assert merge(RUNNING, RUNNING, FREE, 0.0) is None
+    assert merge(RUNNING, RUNNING, FREE, 0.0, stopped=False) is None
 
 
 def test_what_the_api_server_writes_in_its_own_way_is_the_same() -> None:
@@ -30,7 +30,7 @@ def test_what_the_api_server_writes_in_its_own_way_is_the_same() -> None:
         "Running", container() | sent, reason="", conditions=[condition("Ready", "True", lastProbeTime=None)]
     )
     held = status("Running", container() | kept)
-    assert merge(held, local, FREE, 0.0) is None
+    assert merge(held, local, FREE, 0.0, stopped=False) is None
 
 
 def test_times_are_told_and_compared_in_whole_seconds() -> None:
@@ -75,15 +75,15 @@ def test_addresses_are_replaced_as_a_list_and_kept_while_the_node_knows_none() -
     assert patch_of(held, RUNNING) == {}
 
 
-def test_a_terminal_phase_waits_until_nothing_runs() -> None:
-    ends = status("Failed", container(), container("terminated", "b"), reason="DeadlineExceeded", message="m")
+@pytest.mark.parametrize("state", ["running", "terminated"], ids=["runs", "may run, for all that the runtime knows"])
+def test_a_terminal_phase_waits_until_nothing_runs(state: str) -> None:
+    ends = status("Failed", container(state), container("terminated", "b"), reason="DeadlineExceeded", message="m")
     held = RUNNING | {"containerStatuses": ends["containerStatuses"], "reason": "Old"}
-    withheld = patch_of(held, ends)
+    withheld = patch_of(held, ends, stopped=False)
     assert withheld.keys() == {"conditions"}
     assert withheld["conditions"][0]["status"] == "False"
-    over = ends | {"containerStatuses": [container("terminated"), container("terminated", "b")]}
-    assert patch_of(held, over)["phase"] == "Failed"
-    assert patch_of(held, ends, finished=True)["phase"] == "Failed"
+    told = patch_of(held, ends)
+    assert (told["phase"], told["reason"], told["message"]) == ("Failed", "DeadlineExceeded", "m")
 
 
 def test_a_terminal_phase_is_never_left_and_such_a_pod_is_not_ready() -> None:
@@ -102,8 +102,7 @@ def test_a_disruption_is_told_only_with_the_end_that_it_caused() -> None:
     ends = FAILED | {"conditions": [*FAILED["conditions"], disruption]}
     assert disruption in patch_of(RUNNING, ends)["conditions"]
     assert patch_of(FAILED, ends) == {}
-    still_runs = ends | {"containerStatuses": [container()]}
-    assert disruption not in patch_of(RUNNING, still_runs)["conditions"]
+    assert disruption not in patch_of(RUNNING, ends, stopped=False)["conditions"]
 
 
 def test_a_pod_that_was_refused_loses_the_conditions_and_gets_a_start_time() -> None:

@@ -186,7 +186,7 @@ def test_in_the_end_the_api_holds_what_the_node_says(acts: list[tuple[str, Any, 
         if said is None:
             continue
         assert not (said.finished and stored.deleting), f"{name} should be gone"
-        rest = merge(stored.status, codec.unpack(said.status), restarts_of(b""), 0.0, finished=said.finished)
+        rest = merge(stored.status, codec.unpack(said.status), restarts_of(b""), 0.0, stopped=said.stopped)
         assert rest is None, f"{name} differs"
 
 

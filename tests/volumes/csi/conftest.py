@@ -26,6 +26,7 @@ class World:
         self.objects: dict[Ref, Any] = {}
         self.sockets = {driver.name: driver.socket}
         self.attached: set[str] = set()
+        self.in_use: set[str] = set()
         self.rules(attachRequired=False)
 
     def rules(self, **spec: Any) -> None:
@@ -39,7 +40,7 @@ class World:
 
     @property
     def desk(self) -> Desk:
-        return Desk(str(self.root), "n1", self.sockets, self.look, self.attached)
+        return Desk(str(self.root), "n1", self.sockets, self.look, self.attached, in_use=self.in_use)
 
     def site(self, uid: str = "u1", name: str = "p", **spec: Any) -> Site:
         pod_dir = self.root / "pods" / uid

@@ -159,10 +159,19 @@ async def test_an_inline_volume_needs_a_driver_that_says_it_can(world: World, kn
 
 async def test_an_attachable_volume_waits_until_the_node_status_names_it(world: World, volume: Make) -> None:
     world.rules(attachRequired=True)
-    error = await refused(publish(world.site(), volume(), world.desk))
-    assert error.said == 'Volume not attached according to node status for volume "pv-vol-1"'
-    world.attached.add(f"kubernetes.io/csi/{NAME}^vol-1")
+    name = f"kubernetes.io/csi/{NAME}^vol-1"
+    for told, words in (
+        (set[str](), "Volume has not been added to the list of VolumesInUse in the node's volume status"),
+        (world.in_use, "Volume not attached according to node status"),
+    ):
+        told.add(name)
+        error = await refused(publish(world.site(), volume(), world.desk))
+        assert (error.waits, error.words) == (True, f'{words} for volume "pv-vol-1"')
+    world.attached.add(name)
     attached = references.attachment(NAME, "vol-1", "n1")
+    world.objects[attached] = {"status": {"attached": False}}
+    assert (await refused(publish(world.site(), volume(), world.desk))).waits
+    assert world.driver.asked("NodeStageVolume") == []
     world.objects[attached] = {"status": {"attached": True, "attachmentMetadata": {"device": "/dev/x"}}}
     await publish(world.site(), volume(), world.desk)
     assert dict(world.driver.asked("NodeStageVolume")[0].publish_context) == {"device": "/dev/x"}
@@ -172,7 +181,9 @@ async def test_an_attachable_volume_waits_until_the_node_status_names_it(world: 
 async def test_a_driver_that_is_not_registered_is_waited_for_in_the_kubelets_words(world: World, volume: Make) -> None:
     world.sockets.clear()
     error = await refused(publish(world.site(), volume(), world.desk))
-    assert error.words.endswith(f"driver name {NAME} not found in the list of registered CSI drivers")
+    who = "kubernetes.io/csi: attacher.MountDevice failed to create newCsiDriverClient"
+    words = f"{who}: driver name {NAME} not found in the list of registered CSI drivers"
+    assert error.said == f'MountVolume.MountDevice failed for volume "pv-vol-1" : {words}'
     assert os.listdir(world.site().pod_dir) == []
 
 

@@ -99,4 +99,10 @@ def _mounts(
 def _stop_signal(container: Container) -> pb.Signal.ValueType:
     """`lifecycle.stopSignal`; without one the runtime takes the image's."""
     name = (container.body.get("lifecycle") or {}).get("stopSignal")
-    return pb.Signal.Value(name) if name else pb.RUNTIME_DEFAULT
+    if not name:
+        return pb.RUNTIME_DEFAULT
+    try:
+        return pb.Signal.Value(name)
+    except ValueError as error:
+        about = f"lifecycle of container {container.name}"
+        raise ContainerConfigError(about, f"unknown stopSignal {name!r:.80}") from error

@@ -12,11 +12,17 @@ from podherd.model.settings import Settings
 MAX_SERVERS = 3
 MAX_SEARCHES = 32
 MAX_SEARCH_CHARS = 2048
+MAX_SEARCH_PATH = 253
+"""Of one search path: longer ones make some resolvers abort."""
 MAX_HOSTNAME = 63
 MAX_FQDN = 64
 CLUSTER_OPTIONS = ("ndots:5",)
 FORMING = "DNSConfigForming"
 MISSING = "MissingClusterDNS"
+_NO_CLUSTER_DNS = (
+    'kubelet does not have ClusterDNS IP configured and cannot create Pod using "ClusterFirst" policy.'
+    ' Falling back to "Default" policy.'
+)
 
 
 class Resolver(NamedTuple):
@@ -38,10 +44,16 @@ def resolver_of(pod: Pod, settings: Settings, host: Host) -> Resolver:
     if policy == "ClusterFirst" and pod.host_network:
         policy = "Default"
     base = parse_resolv_conf(host.resolv_conf) if settings.resolv_conf else NO_FILE
+    lacking = policy not in ("None", "Default") and not settings.cluster_dns
+    policy = "Default" if lacking else policy
     found = _by_policy(policy, pod.namespace, settings.cluster_dns, settings.cluster_domain, base)
     if wanted := pod.body["spec"].get("dnsConfig"):
         found = _append(found, wanted)
-    return _limited(found)
+    found = _limited(found)
+    if not lacking:
+        return found
+    text = f'pod: "{pod.name}_{pod.namespace}({pod.uid})". {_NO_CLUSTER_DNS}'
+    return found._replace(cautions=((MISSING, text), *found.cautions))
 
 
 @lru_cache(maxsize=1024)
@@ -50,23 +62,16 @@ def _by_policy(policy: str, namespace: str, servers: tuple[str, ...], domain: st
         return Resolver((), (), ())
     if policy == "Default":
         return base
-    if not servers:
-        text = (
-            f'kubelet does not have ClusterDNS IP configured and cannot create Pod using "{policy}" policy.'
-            ' Falling back to "Default" policy.'
-            " Set clusterDNS in the agent's configuration, or dnsPolicy: Default in the pod."
-        )
-        return base._replace(cautions=((MISSING, text),))
     own = (f"{namespace}.svc.{domain}", f"svc.{domain}", domain) if domain else ()
     return Resolver(servers, _unique((*own, *base.searches)), CLUSTER_OPTIONS)
 
 
 @lru_cache(maxsize=8)
 def parse_resolv_conf(text: str) -> Resolver:
-    """Name servers, the last search line (without `.`) and the last options line, as resolv.conf(5) has them."""
+    """Name servers, the last search line (without `.`), and the options of every line, the last of each name."""
     servers: list[str] = []
     searches: list[str] = []
-    options: list[str] = []
+    options: dict[str, str] = {}
     for line in text.splitlines():
         words = line.split()
         if not words or words[0][0] in "#;":
@@ -76,18 +81,19 @@ def parse_resolv_conf(text: str) -> Resolver:
         elif words[0] == "search":
             searches = [word.removesuffix(".") for word in words[1:] if word != "."]
         elif words[0] == "options":
-            options = words[1:]
-    return Resolver(tuple(servers), tuple(searches), tuple(options))
+            options |= {word.partition(":")[0]: word for word in words[1:]}
+    return Resolver(tuple(servers), tuple(searches), tuple(options.values()))
 
 
 def _append(found: Resolver, wanted: Body) -> Resolver:
     options = {option.partition(":")[0]: option for option in found.options}
     for option in wanted.get("options") or ():
-        value = option.get("value")
-        options[option["name"]] = option["name"] if value in (None, "") else f"{option['name']}:{value}"
+        name, value = option.get("name") or "", option.get("value")
+        options[name] = name if value in (None, "") else f"{name}:{value}"
+    options.pop("", None)
     servers = _unique((*found.servers, *(wanted.get("nameservers") or ())))
     searches = _unique((*found.searches, *(wanted.get("searches") or ())))
-    return Resolver(servers, searches, tuple(options.values()), found.cautions)
+    return Resolver(servers, searches, tuple(options.values()))
 
 
 def _unique(words: Iterable[str]) -> tuple[str, ...]:
@@ -96,7 +102,7 @@ def _unique(words: Iterable[str]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def _limited(found: Resolver) -> Resolver:
-    cautions = list(found.cautions)
+    cautions: list[tuple[str, str]] = []
     servers, searches = found.servers, _fitting(found.searches)
     if len(servers) > MAX_SERVERS:
         servers = servers[:MAX_SERVERS]
@@ -107,7 +113,7 @@ def _limited(found: Resolver) -> Resolver:
 
 
 def _fitting(searches: tuple[str, ...]) -> tuple[str, ...]:
-    kept = searches[:MAX_SEARCHES]
+    kept = tuple(path for path in searches[:MAX_SEARCHES] if len(path) <= MAX_SEARCH_PATH)
     while len(" ".join(kept)) > MAX_SEARCH_CHARS:
         kept = kept[:-1]
     return kept

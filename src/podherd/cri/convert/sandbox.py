@@ -54,7 +54,7 @@ def _ports(pod: Pod) -> list[pb.PortMapping]:
     """Every port of the regular containers; one without a host port is for information only."""
     return [
         pb.PortMapping(
-            protocol=_PROTOCOLS[port.get("protocol") or "TCP"],
+            protocol=_protocol(port.get("protocol") or "TCP"),
             container_port=port["containerPort"],
             host_port=port.get("hostPort") or 0,
             host_ip=port.get("hostIP") or "",
@@ -62,6 +62,12 @@ def _ports(pod: Pod) -> list[pb.PortMapping]:
         for container in pod.containers
         for port in container.body.get("ports") or ()
     ]
+
+
+def _protocol(name: str) -> pb.Protocol.ValueType:
+    if name not in _PROTOCOLS:
+        raise ContainerConfigError("ports.protocol", f"unknown protocol {name!r:.80}", "use TCP, UDP or SCTP")
+    return _PROTOCOLS[name]
 
 
 def _sysctls(pod: Pod, settings: Settings, host: Host) -> dict[str, str]:

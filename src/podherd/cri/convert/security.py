@@ -61,10 +61,15 @@ _SELINUX = ("user", "role", "type", "level")
 
 
 def profile(wanted: Body, localhost_prefix: str = "") -> pb.SecurityProfile:
-    """A v1.SeccompProfile or v1.AppArmorProfile."""
-    kind = wanted["type"]
-    reference = localhost_prefix + wanted["localhostProfile"] if kind == "Localhost" else ""
-    return pb.SecurityProfile(profile_type=_PROFILES[kind], localhost_ref=reference)
+    """A v1.SeccompProfile or v1.AppArmorProfile. Raises ContainerConfigError for one that cannot be meant."""
+    kind, name = wanted["type"], wanted.get("localhostProfile") or ""
+    if kind not in _PROFILES:
+        raise ContainerConfigError("securityContext", f"unknown type of profile {kind!r:.80}")
+    if kind != "Localhost":
+        return pb.SecurityProfile(profile_type=_PROFILES[kind])
+    if not name:
+        raise ContainerConfigError("securityContext", "localhostProfile must be set if the profile's type is Localhost")
+    return pb.SecurityProfile(profile_type=pb.SecurityProfile.Localhost, localhost_ref=localhost_prefix + name)
 
 
 def seccomp_of(pod: Pod, container: Container, settings: Settings) -> pb.SecurityProfile:

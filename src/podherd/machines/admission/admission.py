@@ -121,6 +121,9 @@ class Admission:
             raise ValueError("a pod was judged before the node's facts were known")
         if refused := _under_pressure(facts, ask, body["spec"]) or _other_system(body):
             return refused
+        if not facts.strict_groups and _wants_strict_groups(body["spec"]):
+            text = "SupplementalGroupsPolicy=Strict is not supported in this node"
+            return Verdict("SupplementalGroupsPolicyNotSupported", text)
         verdict = self._fits(facts, ask, body["spec"])
         if facts.shutting_down and not verdict.refused:
             return Verdict("NodeShutdown", "Pod was rejected as the node is shutting down.")
@@ -224,6 +227,11 @@ def _under_pressure(facts: NodeFacts, ask: Ask, spec: Body) -> Verdict | None:
     ):
         return None
     return Verdict("Evicted", f"The node had condition: [{' '.join(facts.pressure)}]. ")
+
+
+def _wants_strict_groups(spec: Body) -> bool:
+    """Whether the groups of the image are to be left out (KEP-3619)."""
+    return (spec.get("securityContext") or {}).get("supplementalGroupsPolicy") == "Strict"
 
 
 def _other_system(body: Body) -> Verdict | None:

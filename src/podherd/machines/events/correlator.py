@@ -50,7 +50,7 @@ class Correlator:
         else:
             record = replace(before, happening=what, count=before.count + 1, last_at=at)
         self._told.put(key, record)
-        return Correlated(record, before is None) if self._spam.lets_pass(what.about, at) else None
+        return Correlated(record, before is None) if self._spam.lets_pass(what.about, what.type, at) else None
 
     def _aggregated(self, what: Happening, at: float) -> tuple[Hashable, Happening]:
         """Under which key it is counted, and what to tell."""
@@ -64,7 +64,7 @@ class Correlator:
         if len(similar.messages) < SIMILAR_MOST:
             return what, what
         del similar.messages[next(iter(similar.messages))]
-        return group, replace(what, field_path="", message=f"{COMBINED}{what.message}"[:MESSAGE_MAX])
+        return group, replace(what, message=f"{COMBINED}{what.message}"[:MESSAGE_MAX])
 
     def _name(self, what: Happening, at: float) -> str:
         """`<object>.<hex of the time in ns>`, no two of them the same."""

@@ -7,16 +7,21 @@ from urllib.parse import quote
 
 from podherd.wire.objects import Ref
 
+CERTIFICATES = "certificates.k8s.io"
+BUNDLES = "clustertrustbundles"
+BUNDLE_VERSIONS = ("v1", "v1beta1", "v1alpha1")
+"""Of ClusterTrustBundle, newest first: it is of v1 since Kubernetes 1.37."""
 _PLURALS = {
     "ConfigMap": ("/api/v1", "configmaps"),
     "Secret": ("/api/v1", "secrets"),
     "Services": ("/api/v1", "services"),
+    "ServiceAccount": ("/api/v1", "serviceaccounts"),
     "PersistentVolumeClaim": ("/api/v1", "persistentvolumeclaims"),
     "PersistentVolume": ("/api/v1", "persistentvolumes"),
     "RuntimeClass": ("/apis/node.k8s.io/v1", "runtimeclasses"),
     "CSIDriver": ("/apis/storage.k8s.io/v1", "csidrivers"),
     "VolumeAttachment": ("/apis/storage.k8s.io/v1", "volumeattachments"),
-    "ClusterTrustBundle": ("/apis/certificates.k8s.io/v1", "clustertrustbundles"),
+    "ClusterTrustBundle": (f"/apis/{CERTIFICATES}/v1", BUNDLES),
 }
 _SINGULAR = {
     "Secret": "secret",
@@ -28,9 +33,11 @@ _SINGULAR = {
 """Kinds that the kubelet looks up in what it watches; there an error names them so."""
 
 
-def list_path(ref: Ref) -> str:
-    """The collection that holds it."""
+def list_path(ref: Ref, version: str = "") -> str:
+    """The collection that holds it. version: of its API, where that is another than the usual one."""
     root, plural = _PLURALS[ref.kind]
+    if version:
+        root = f"{root.rpartition('/')[0]}/{version}"
     return f"{root}/namespaces/{quote(ref.namespace, safe='')}/{plural}" if ref.namespace else f"{root}/{plural}"
 
 

@@ -42,6 +42,24 @@ class TokenGiven:
 
 
 @dataclass(frozen=True, slots=True)
+class CertificateGiven:
+    """A certificate was issued. body: `key` and `chain` as PEM. refresh_at, expires_at: as the signer says it."""
+
+    ref: Ref
+    body: Json
+    refresh_at: float
+    expires_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """It was asked for and will never be given."""
+
+    ref: Ref
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """It could not be had: the HTTP status, 0 for no answer, and the reason. What is known stands."""
 
@@ -76,4 +94,16 @@ class Woke:
     """The time of a WakeAt has come."""
 
 
-Event = Needed | ShardStarted | Learned | TokenGiven | Failed | ServicesListed | ServicePut | ServiceDropped | Woke
+Event = (
+    Needed
+    | ShardStarted
+    | Learned
+    | TokenGiven
+    | CertificateGiven
+    | Refused
+    | Failed
+    | ServicesListed
+    | ServicePut
+    | ServiceDropped
+    | Woke
+)

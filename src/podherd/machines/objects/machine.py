@@ -8,7 +8,7 @@ from podherd.machines.objects import events as heard
 from podherd.machines.objects.address import not_found
 from podherd.machines.objects.instructions import ALL_SERVICES, Fetch, Follow, Instruction, Stop, Tell, WakeAt
 from podherd.machines.objects.services import ServiceTable
-from podherd.machines.objects.tokens import refresh_at
+from podherd.machines.objects.tokens import refresh_at, spread_s
 from podherd.wire.codec import pack
 from podherd.wire.objects import Needs, ObjectState, Ref
 
@@ -25,9 +25,15 @@ LAG_S = 3.0
 """For so long a refusal may mean only that the authorizer has not yet heard of the pod; then it is told."""
 _FORBIDDEN = 403
 _MISSING = 404
-_ASKED_FOR = frozenset({"ServiceAccountToken", "PersistentVolumeClaim", "PersistentVolume", "VolumeAttachment"})
-"""Kinds that the Node authorizer lets nobody watch."""
+_CERTIFICATE = "PodCertificate"
+_CLAIMS = frozenset({"PersistentVolumeClaim", "PersistentVolume", "VolumeAttachment"})
+_ASKED_FOR = _CLAIMS | {"ServiceAccount", "ServiceAccountToken", _CERTIFICATE}
+"""Kinds that the Node authorizer lets nobody watch, or that are made by asking."""
+UNISSUED = "credential bundle is not issued yet"
+"""The kubelet's words while a signer has not answered."""
 _CONTENT = frozenset({"ConfigMap", "Secret"})
+_AT_ONCE = frozenset({"ServiceAccountToken", _CERTIFICATE, "VolumeAttachment"})
+"""Forgotten as soon as nobody needs them: no other pod's token is of use, and the next attachment is another one."""
 Owner = tuple[str, str]
 """Shard and pod uid."""
 
@@ -56,6 +62,8 @@ class ObjectsMachine:
             heard.ShardStarted: self._shard_started,
             heard.Learned: self._learned,
             heard.TokenGiven: self._token,
+            heard.CertificateGiven: self._certificate,
+            heard.Refused: self._refused,
             heard.Failed: self._failed,
             heard.ServicesListed: lambda event: self._services_are(self._services.replace(event.bodies), event),
             heard.ServicePut: lambda event: self._services_are(self._services.put(event.body), event),
@@ -79,7 +87,7 @@ class ObjectsMachine:
         owner = (shard, needs.uid)
         old, new = self._needs.get(owner, frozenset()), frozenset(needs.refs)
         for ref in old - new:
-            self._let_go(ref, owner, 0.0 if ref.kind == "ServiceAccountToken" else IDLE_S)
+            self._let_go(ref, owner, 0.0 if ref.kind in _AT_ONCE else IDLE_S)
         for ref in needs.refs:
             self._begin(ref)
             self._owners.setdefault(ref, set()).add(owner)
@@ -108,6 +116,8 @@ class ObjectsMachine:
             self._set(ref, pack(self._services.of(ref.namespace)))
         if source in self._open or source in self._states or source in self._due:
             return
+        if ref.kind == _CERTIFICATE:
+            self._set(ref, b"", UNISSUED)
         self._open.add(source)
         self._out.append(Fetch(source) if self._is_asked_for(source) else Follow(source))
 
@@ -161,6 +171,20 @@ class ObjectsMachine:
         self._set(ref, pack(dict(event.status)))
         at = refresh_at(event.expires_at, detail["expirationSeconds"], detail["pod"]["uid"])
         self._again(ref, max(RETRY_MAX_S, at - self._now))
+
+    def _certificate(self, event: heard.CertificateGiven) -> None:
+        ref = event.ref
+        if not self._answered(ref):
+            return
+        self._tries.pop(ref, None)
+        self._expires_at[ref] = event.expires_at
+        self._set(ref, pack(dict(event.body)))
+        self._again(ref, max(RETRY_MAX_S, event.refresh_at + spread_s(ref.detail) - self._now))
+
+    def _refused(self, event: heard.Refused) -> None:
+        """For good: it is not asked for again."""
+        if self._answered(event.ref):
+            self._set(event.ref, b"", event.reason)
 
     def _failed(self, event: heard.Failed) -> None:
         ref = event.ref

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from podherd.machines.objects.found import Lookup
 from podherd.model.pod import Body, Container, Pod
@@ -13,6 +13,7 @@ MASTER_NAMESPACE = "default"
 """Its service `kubernetes` is told to every container."""
 TOKEN_LIFE_S = 3600
 """Of a token whose expirationSeconds is not given."""
+CSI_PLUGIN = "kubernetes.io/csi"
 _CSI_SECRETS = ("nodeStageSecretRef", "nodePublishSecretRef", "nodeExpandSecretRef")
 
 
@@ -78,12 +79,39 @@ def token(pod: Pod, source: Body) -> Ref:
     return Ref("ServiceAccountToken", pod.namespace, account, _plain(detail))
 
 
+def account(pod: Pod) -> Ref:
+    """The pod's service account."""
+    return Ref("ServiceAccount", pod.namespace, pod.body["spec"].get("serviceAccountName") or "default")
+
+
+def certificate(pod: Pod, volume: str, index: int, source: Body) -> Ref:
+    """The key and certificate of a v1.PodCertificateProjection, which no other projection shares (KEP-4317).
+
+    volume, index: of which volume, and which of its sources, it is.
+    """
+    spec = pod.body["spec"]
+    detail = {
+        "pod": {"name": pod.name, "uid": pod.uid},
+        "signerName": source.get("signerName") or "",
+        "keyType": source.get("keyType") or "",
+        "maxExpirationSeconds": source.get("maxExpirationSeconds"),
+        "userAnnotations": source.get("userAnnotations"),
+        "of": f"{volume}/{index}",
+    }
+    return Ref("PodCertificate", pod.namespace, spec.get("serviceAccountName") or "default", _plain(detail))
+
+
 def trust_bundle(source: Body) -> Ref:
     """The bundle of a v1.ClusterTrustBundleProjection: one by name, or all of a signer that its labels choose."""
     if name := source.get("name"):
         return Ref("ClusterTrustBundle", "", name)
     detail = {"signerName": source.get("signerName") or "", "labelSelector": source.get("labelSelector")}
     return Ref("ClusterTrustBundle", "", "", _plain(detail))
+
+
+def selects_bundles(source: Body) -> bool:
+    """Whether it can mean any bundle: without a name, no labelSelector is one that selects nothing."""
+    return bool(source.get("name")) or source.get("labelSelector") is not None
 
 
 def pull_secrets(pod: Pod) -> tuple[Ref, ...]:
@@ -119,12 +147,27 @@ def follow_on(pod: Pod, ref: Ref, body: Mapping[str, Any]) -> tuple[Ref, ...]:
     return ()
 
 
-def attachments(pod: Pod, refs: Iterable[Ref], look: Lookup) -> Iterator[Ref]:
-    """The VolumeAttachment of each CSI volume among the refs whose driver has its volumes attached first.
+def attached_as(driver: str, handle: str) -> str:
+    """A CSI volume's name in the node's status, volumesInUse and volumesAttached."""
+    return f"{CSI_PLUGIN}/{driver}^{handle}"
 
-    A driver without a CSIDriver object has; of one that nothing was told of yet nothing is asked.
+
+class Attachable(NamedTuple):
+    """A CSI volume whose driver has its volumes attached first."""
+
+    driver: str
+    handle: str
+
+    @property
+    def name(self) -> str:
+        """In the node's status."""
+        return attached_as(self.driver, self.handle)
+
+
+def attachables(refs: Iterable[Ref], look: Lookup) -> Iterator[Attachable]:
+    """Those among the volumes of the refs. A driver without a CSIDriver object has its volumes attached first; of one
+    that nothing was told of yet nothing is known.
     """
-    node = pod.body["spec"].get("nodeName") or ""
     for ref in refs:
         csi = (look(ref).mapping.get("spec") or {}).get("csi") if ref.kind == "PersistentVolume" else None
         if not csi:
@@ -133,7 +176,7 @@ def attachments(pod: Pod, refs: Iterable[Ref], look: Lookup) -> Iterator[Ref]:
         found = look(csi_driver(driver))
         required = (found.mapping.get("spec") or {}).get("attachRequired")
         if required or (required is None and (found.missing or found.body is not None)):
-            yield attachment(driver, csi.get("volumeHandle") or "", node)
+            yield Attachable(driver, csi.get("volumeHandle") or "")
 
 
 def _plain(detail: Mapping[str, Any]) -> str:
@@ -159,8 +202,10 @@ def _of_volume(pod: Pod, volume: Body) -> Iterator[Ref]:
         yield config_map(pod, source.get("name") or "")
     if source := volume.get("secret"):
         yield secret(pod, source.get("secretName") or "")
-    for part in (volume.get("projected") or {}).get("sources") or ():
+    for index, part in enumerate((volume.get("projected") or {}).get("sources") or ()):
         yield from _of_projection(pod, part)
+        if source := part.get("podCertificate"):
+            yield certificate(pod, volume["name"], index, source)
     if source := volume.get("persistentVolumeClaim"):
         yield claim(pod, source.get("claimName") or "")
     if volume.get("ephemeral"):
@@ -178,5 +223,5 @@ def _of_projection(pod: Pod, part: Body) -> Iterator[Ref]:
         yield secret(pod, source.get("name") or "")
     if source := part.get("serviceAccountToken"):
         yield token(pod, source)
-    if source := part.get("clusterTrustBundle"):
+    if (source := part.get("clusterTrustBundle")) and selects_bundles(source):
         yield trust_bundle(source)

@@ -10,9 +10,15 @@ from podherd.model.status import FAILED, TERMINAL
 
 
 def refuse(record: Record, pod: Pod, policy: Policy, now: float) -> list[RecordEvent]:
-    """A pod that may not run here has failed; what runs of it under other rules of before is stopped."""
+    """A pod that may not run here has failed; what runs of it under other rules of before is stopped.
+
+    A static pod that was let in before stays: nobody but this runtime knows that it was, so the sources, which have
+    begun anew, judge it as if it came now.
+    """
     if record.ending is not None or record.phase in TERMINAL:
         return []
+    if record.static and record.sandboxes:
+        record.refusal = "", ""
     reason, why = record.refusal
     if not reason:
         why = sysctls.forbidden(pod.body["spec"], policy.allowed_unsafe_sysctls, policy.kernel)

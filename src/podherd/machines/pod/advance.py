@@ -67,7 +67,7 @@ def _settle(herd: Herd, policy: Policy, record: Record, now: float) -> list[Inst
     _remember(record, decision)
     if record.pod is not None:
         out += publish(record, record.pod, policy, ended, now)
-    out += tell_over(record)
+    out += tell_over(record, record.uid in herd.wanted)
     out += [RecordEvent(event) for event in decision.events]
     if decision.plan != EMPTY:
         out.append(_sync(herd, record, decision, now))
@@ -130,7 +130,7 @@ def _remember(record: Record, decision: Decision) -> None:
 
 def _sync(herd: Herd, record: Record, decision: Decision, now: float) -> Sync:
     herd.last_plan_id += 1
-    record.running = Running(herd.last_plan_id, decision.plan, decision.crashes)
+    record.running = Running(herd.last_plan_id, decision.plan, decision.crashes, pod=record.pod)
     _note_deed(record, decision.plan)
     if decision.plan.kill:
         note_kills(record, decision.plan.kill, now)

@@ -2,7 +2,7 @@
 
 Read of the `status` of an API pod's body: phase, reason and message (also in `phase` and `status`), foreign conditions
 (in `told_spec`), startTime, and of containerStatuses, initContainerStatuses and ephemeralContainerStatuses each one's
-name, state, lastState, restartCount, image, imageID and containerID. All of it may be absent.
+name, state, lastState, restartCount, image, imageID, containerID and resources. All of it may be absent.
 """
 
 from collections.abc import Iterator
@@ -19,6 +19,8 @@ from podherd.model.status import STATUS_UNKNOWN, TERMINAL
 from podherd.wire.observed import ContainerSeen
 
 LISTS = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
+UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
+"""What a status of another shape throws: what cannot be read is not known."""
 NOT_COUNTED = frozenset({STATUS_UNKNOWN, RESTARTING_ALL})
 """Ends after which the restart count is already that of the run to come."""
 
@@ -32,7 +34,7 @@ def first_wanted(record: Record, pod: Pod, cause: str) -> None:
     if (since := time_of(status.get("startTime"))) is not None:
         record.first_seen = since
     for told in _told(status):
-        with suppress(KeyError, TypeError, ValueError, AttributeError):  # what cannot be read is not known
+        with suppress(*UNREADABLE):
             _remember(record, told)
     if status:
         record.refused = api_phase(pod) in TERMINAL and not status.get("containerStatuses")
@@ -45,8 +47,10 @@ def _told(status: Body) -> Iterator[Body]:
 
 
 def _remember(record: Record, told: Body) -> None:
-    name, count = str(told["name"]), int(told.get("restartCount") or 0)
+    name, count = str(told["name"]), _whole(told.get("restartCount"))
     record.told_counts[name] = max(count, record.told_counts.get(name, 0))
+    if ident := str(told.get("containerID") or "").rpartition("://")[2]:
+        record.given.setdefault(ident, told.get("resources") or {})
     newest, previous = _runs(told, count)
     highest = newest.attempt if newest is not None else count - 1
     if highest > record.attempts.get(name, -1):
@@ -73,6 +77,14 @@ def _runs(told: Body, count: int) -> tuple[ContainerSeen | None, ContainerSeen |
     return _run(told, count - (last.get("reason") in NOT_COUNTED), EXITED, last), None
 
 
+def _whole(value: Any) -> int:
+    """An int32 of the API; absent is 0. Raises ValueError for what none could be, and what `int` raises."""
+    number = int(value or 0)
+    if not -(2**31) <= number < 2**31:
+        raise ValueError("no 32-bit number")
+    return number
+
+
 def _run(told: Body, attempt: int, state: str, part: dict[str, Any]) -> ContainerSeen:
     """As the runtime would show it; in no sandbox, so that it proves nothing of one."""
     started_at = time_of(part.get("startedAt")) or 0.0
@@ -85,7 +97,7 @@ def _run(told: Body, attempt: int, state: str, part: dict[str, Any]) -> Containe
         created_at=started_at,
         started_at=started_at,
         finished_at=time_of(part.get("finishedAt")) or 0.0,
-        exit_code=int(part.get("exitCode") or 0),
+        exit_code=_whole(part.get("exitCode")),
         reason=str(part.get("reason") or ""),
         message=str(part.get("message") or ""),
         image=str(told.get("image") or ""),

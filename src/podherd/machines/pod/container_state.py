@@ -5,6 +5,7 @@ from typing import Any
 from podherd.machines.pod.record import EXITED
 from podherd.machines.pod.told_spec import Part
 from podherd.machines.pod.told_time import told_time
+from podherd.model.clip import clipped
 from podherd.model.status import LOST_MESSAGE, STATUS_UNKNOWN, STATUS_UNKNOWN_EXIT
 from podherd.wire.observed import ContainerSeen
 
@@ -34,7 +35,7 @@ RESTARTS_WITH_ALL: Part = {"waiting": {"reason": RESTARTING_ALL, "message": REST
 
 def waiting(reason: str, message: str) -> Part:
     """Why it does not run."""
-    return {"waiting": {"reason": reason, "message": message} if message else {"reason": reason}}
+    return {"waiting": {"reason": reason, "message": clipped(message)} if message else {"reason": reason}}
 
 
 def terminated(seen: ContainerSeen, runtime_name: str) -> Part:
@@ -48,7 +49,7 @@ def terminated(seen: ContainerSeen, runtime_name: str) -> Part:
         "finishedAt": told_time(seen.finished_at) if seen.finished_at else None,
     }
     if seen.message:
-        end["message"] = seen.message
+        end["message"] = clipped(seen.message)
     return _with_id(end, seen, runtime_name)
 
 

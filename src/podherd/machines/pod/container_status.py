@@ -21,6 +21,7 @@ from podherd.machines.pod.restart import ALWAYS
 from podherd.machines.pod.told_spec import Frame, Part, ToldSpec
 from podherd.machines.pod.told_time import told_time
 from podherd.model import keys
+from podherd.model.clip import clipped
 from podherd.model.pod import Container, ContainerKind
 from podherd.model.status import STATUS_UNKNOWN
 from podherd.wire.observed import ContainerSeen
@@ -59,7 +60,7 @@ def container_status(view: View, frame: Frame) -> Status:
         "lastState": last,
         "ready": False,
         "restartCount": restart_count(view, container, seen),
-        "image": container.image,
+        "image": clipped(container.image),
         "imageID": "",
     }
     if container.kind is not ContainerKind.EPHEMERAL:
@@ -79,12 +80,12 @@ def _ended_well(state: Part, seen: ContainerSeen | None) -> bool:
 
 def _add_seen(status: Status, view: View, frame: Frame, seen: ContainerSeen) -> None:
     """What only the runtime knows, and what the container was given when it was made."""
-    status["image"] = seen.image or frame.container.image
+    status["image"] = seen.image or clipped(frame.container.image)
     status["imageID"] = seen.image_ref
     status["containerID"] = f"{view.policy.runtime_name}://{seen.id}"
     status.update(frame.held)
     if frame.container.name in view.record.unlike:
-        status["resources"] = given_resources(frame.held["resources"], seen)
+        status["resources"] = given_resources(view.record, frame.held["resources"], seen)
     if seen.user:
         uid, gid, *groups = seen.user
         status["user"] = {"linux": {"uid": uid, "gid": gid} | ({"supplementalGroups": groups} if groups else {})}

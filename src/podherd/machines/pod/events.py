@@ -93,6 +93,18 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeVolumesChanged:
+    """Other CSI drivers are registered, or other volumes attached to the node: what waits for them may go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepublishDue:
+    """Volumes of the pod are to be published once more, as their CSI driver asks for (`requiresRepublish`)."""
+
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
 class HookEnded:
     """The preStop hook of container `id` ran, failed or was given up: it is not to run again, whatever follows."""
 
@@ -128,6 +140,8 @@ Event = (
     | Woke
     | LeftBehind
     | ObjectsChanged
+    | NodeVolumesChanged
+    | RepublishDue
     | RuntimeBack
     | Synced
     | Gone

@@ -4,7 +4,9 @@ from podherd.machines.pod.api_known import first_wanted
 from podherd.machines.pod.events import (
     HookEnded,
     LeftBehind,
+    NodeVolumesChanged,
     ObjectsChanged,
+    RepublishDue,
     RuntimeBack,
     SandboxFailed,
     Started,
@@ -21,9 +23,9 @@ from podherd.machines.pod.herd import Herd
 from podherd.machines.pod.instructions import Instruction
 from podherd.machines.pod.policy import Policy
 from podherd.machines.pod.record import Failure, PullTrouble, Record, Running
-from podherd.machines.pod.refresh import has_content, objects_changed
+from podherd.machines.pod.refresh import has_content, objects_changed, volumes_changed
 from podherd.machines.pod.reports import pod_event, sync_failed
-from podherd.machines.pod.resize import RESIZE, note_resizes
+from podherd.machines.pod.resize import RESIZE, note_resizes, note_starts
 from podherd.machines.pod.terminate import grace_s
 from podherd.machines.pod.turns import end_replaced
 from podherd.machines.times import NEVER_AT
@@ -80,6 +82,20 @@ class Hear:
         """Something that the pod refers to is there now, or is another."""
         if (record := self._herd.records.get(event.uid)) is not None:
             objects_changed(record, self._herd.now)
+            self._herd.touched[record.uid] = None
+        return []
+
+    def node_volumes_changed(self, _event: NodeVolumesChanged) -> list[Instruction]:
+        """What failed for want of a driver or an attached volume is tried at once."""
+        for record in self._herd.records.values():
+            if volumes_changed(record):
+                self._herd.touched[record.uid] = None
+        return []
+
+    def republish_due(self, event: RepublishDue) -> list[Instruction]:
+        """As at each sync of the kubelet (section 13.7)."""
+        if (record := self._herd.records.get(event.uid)) is not None and record.pod is not None:
+            record.refresh_at = self._herd.now
             self._herd.touched[record.uid] = None
         return []
 
@@ -239,19 +255,24 @@ class Hear:
                 self._take(record, result)
             if isinstance(result, Started | StartFailed) and (crash := done.crashes.get(result.name)) is not None:
                 record.crashes[result.name] = crash
+        if done.plan.start and done.pod is not None:
+            note_starts(record, done.pod, (each for each in event.results if isinstance(each, Started)))
         if done.plan.resize:
             self._note_resizes(record, done, event)
         if event.cancelled and event.did:
             record.broken_off = done.crashes
         self._raise_pulls(record, event)
         clean = not event.cancelled and not any(isinstance(r, SandboxFailed | StepFailed) for r in event.results)
-        record.last_plan = done.plan if clean and not done.plan.refresh else None
+        # Of files and of resizes it is known by other means whether they had an effect.
+        record.last_plan = done.plan if clean and not (done.plan.refresh or done.plan.resize) else None
         record.cleaned_at = ended_at if clean and done.plan.clean_up else None
         record.released = record.released or (clean and done.plan.release)
         if done.plan.refresh and not clean and record.refresh_at is None:
             record.refresh_at = self._herd.now + self._policy.retry_after_s(record.uid)
         if done.news:
             objects_changed(record, self._herd.now)
+        if done.node_news:
+            volumes_changed(record)
         self._herd.touched[record.uid] = None
         return []
 
@@ -261,8 +282,8 @@ class Hear:
         record.resize_error = "; ".join(failed)
         if failed:
             record.resize_retry_at = self._herd.now + self._policy.retry_after_s(record.uid)
-        elif not event.cancelled and record.pod is not None:
-            note_resizes(record, record.pod, done.plan.resize)
+        elif not event.cancelled and done.pod is not None:
+            note_resizes(record, done.pod, done.plan.resize)
 
     def _take(self, record: Record, result: object) -> None:
         now = self._herd.now
@@ -301,7 +322,7 @@ class Hear:
             old = record.pulls.get(image)
             now = self._herd.now
             back_off = self._policy.pull_rule.raised(old.back_off if old else None, now, now)
-            record.pulls[image] = PullTrouble(back_off, result.message)
+            record.pulls[image] = PullTrouble(back_off, f"{result.reason}: {result.message}")
 
 
 def _is_old_news(record: Record, event: Wanted) -> bool:

@@ -113,7 +113,7 @@ class CancelSync:
 class Publish:
     """The pod's status is now this v1.PodStatus; only sent when it differs from the last one.
 
-    finished: nothing of it runs or will, its volumes are unmounted and its cgroup is gone.
+    stopped: nothing of it runs or will. finished: so, and its volumes are unmounted and its cgroup is gone.
     """
 
     uid: str
@@ -125,6 +125,7 @@ class Publish:
     status: Mapping[str, Any]
     sidecars: tuple[str, ...] = ()
     finished: bool = False
+    stopped: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,23 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from podherd.machines.pod.advance import advance
-from podherd.machines.pod.events import Event, LeftBehind, ObjectsChanged, RuntimeBack, Synced, Unreadable, Wanted, Woke
+from podherd.machines.pod.events import (
+    Event,
+    LeftBehind,
+    NodeVolumesChanged,
+    ObjectsChanged,
+    RepublishDue,
+    RuntimeBack,
+    Synced,
+    Unreadable,
+    Wanted,
+    Woke,
+)
 from podherd.machines.pod.faults import ALARM, Faults
 from podherd.machines.pod.hear import Hear
 from podherd.machines.pod.herd import OVERTAKEN_S, Herd
 from podherd.machines.pod.instructions import AllStopped, Instruction, Publish, WakeAt
+from podherd.machines.pod.over import is_finished
 from podherd.machines.pod.policy import Policy
 from podherd.machines.pod.record import Record
 from podherd.model.pod import Pod
@@ -43,6 +55,7 @@ class ShardMachine:
             Observed: hear.observed, ObservedRoster: hear.observed_roster, RuntimeState: hear.runtime_state,
             Synced: hear.synced, Woke: hear.woke, LeftBehind: hear.left_behind, RuntimeBack: hear.runtime_back,
             Drain: hear.drain, Evict: hear.evict, ObjectsChanged: hear.objects_changed,
+            NodeVolumesChanged: hear.node_volumes_changed, RepublishDue: hear.republish_due,
         }  # fmt: skip
 
     def __getstate__(self) -> dict[str, Any]:
@@ -129,6 +142,13 @@ class ShardMachine:
     def over(self) -> Iterator[str]:
         """The uid of every pod that was told to be over, for a receiver that knows nothing."""
         return (record.uid for record in self._herd.records.values() if record.over_told)
+
+    def active(self) -> Iterator[tuple[str, str, str, int]]:
+        """Uid, namespace, name and priority of every pod of which something runs or is mounted."""
+        for record in self._herd.records.values():
+            if record.pod is not None and not is_finished(record):
+                priority = record.pod.body["spec"].get("priority") or 0
+                yield record.uid, record.namespace, record.name, priority
 
     def pod(self, uid: str) -> Pod | None:
         """The spec of a pod as last wanted; None for one that no source wanted."""

@@ -28,9 +28,12 @@ def release(record: Record) -> Plan:
     return Plan(release=True, why="nothing of it runs")
 
 
-def tell_over(record: Record) -> list[Instruction]:
-    """Once, that what it had of the node is free."""
-    if record.over_told or not is_over(record):
+def tell_over(record: Record, wanted: bool) -> list[Instruction]:
+    """Once, that what it had of the node is free.
+
+    Not of a pod that its source let go of: the sources count it no more, and may count the next pod of its uid by now.
+    """
+    if not wanted or record.over_told or not is_over(record):
         return []
     record.over_told = True
     return [Over(record.uid)]

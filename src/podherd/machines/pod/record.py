@@ -49,7 +49,8 @@ class PullTrouble:
 class Running:
     """The sync in flight. crashes: the back-offs that count once their container's start was tried.
 
-    news: an object that the pod refers to has changed meanwhile.
+    news: an object that the pod refers to has changed meanwhile. node_news: drivers or attached
+    volumes have. pod: the spec that it is done by.
     """
 
     plan_id: int
@@ -57,6 +58,8 @@ class Running:
     crashes: dict[str, BackOff] = field(default_factory=dict)
     cancelled: bool = False
     news: bool = False
+    node_news: bool = False
+    pod: Pod | None = None
 
 
 @dataclass(slots=True)
@@ -91,7 +94,8 @@ class Record:
     refusal: reason and message of the node's admission, "" for none. refused: because it may not run on this node.
     order: the eviction that ends it. resize: reason and message of a resize that is not granted yet, "" for none.
     unlike: by container which of its resources are not as its spec grants them. resized: per id the resources that an
-    instance was changed to. resize_error: why the last change failed. resize_retry_at: when the next may be tried.
+    instance was changed to. given: per id those that it has by what we did and by what the API server was told.
+    resize_error: why the last change failed. resize_retry_at: when the next may be tried.
     made: directories, volumes or a cgroup of it may stand here. released: the last two do not. over_told: see `Over`.
     broken_off: back-offs of restarts that a cancelled sync tried, and of which it is not known how far they came.
     hold_step: the step whose failure set `hold_until`. refresh_at: when its volumes' files are to be written anew.
@@ -144,6 +148,7 @@ class Record:
     resize: tuple[str, str] = ("", "")
     unlike: dict[str, tuple[str, ...]] = field(default_factory=dict)
     resized: dict[str, Any] = field(default_factory=dict)
+    given: dict[str, Any] = field(default_factory=dict)
     resize_error: str = ""
     resize_retry_at: float = NEVER_AT
     made: bool = False

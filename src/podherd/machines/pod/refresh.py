@@ -10,6 +10,8 @@ from podherd.model.status import CREATE_CONFIG_ERROR
 KINDS = ("configMap", "secret", "projected", "downwardAPI")
 VOLUMES = "volumes"
 """The step that makes volumes ready."""
+_OF_DRIVERS = frozenset({VOLUMES, "release", "clean_up"})
+"""Steps that need CSI drivers."""
 
 
 def has_content(pod: Pod) -> bool:
@@ -30,6 +32,16 @@ def objects_changed(record: Record, now: float) -> None:
             record.failures[name] = failure.at(now)
     if has_content(record.pod):
         record.refresh_at = now
+
+
+def volumes_changed(record: Record) -> bool:
+    """Drivers or attached volumes are others: whether the pod waits for them. A sync that runs may just miss them."""
+    if record.running is not None:
+        record.running.node_news = True
+    waits = record.hold_step in _OF_DRIVERS and record.hold_until != NEVER_AT
+    if waits:
+        record.hold_until = NEVER_AT
+    return waits
 
 
 def refreshed(record: Record, decision: Decision, now: float) -> Decision:

@@ -5,7 +5,7 @@ from typing import TypeAlias
 from podherd.machines.pod.events import Unreadable
 from podherd.machines.pod.instructions import Instruction, Publish
 from podherd.machines.pod.instructions import Record as RecordEvent
-from podherd.machines.pod.over import is_finished
+from podherd.machines.pod.over import is_finished, is_over
 from podherd.machines.pod.policy import Policy
 from podherd.machines.pod.record import Record
 from podherd.machines.pod.status import pod_status
@@ -45,10 +45,11 @@ def _publish(
     record: Record, source: str, status: dict[str, object], sidecars: tuple[str, ...] = ()
 ) -> list[Instruction]:
     last = record.published
-    deleting, finished = record.ending is not None and record.ending.deleted, is_finished(record)
-    if last is not None and (last.deleting, last.finished) == (deleting, finished) and last.status == status:
+    deleting = record.ending is not None and record.ending.deleted
+    stands = deleting, is_finished(record), is_over(record)
+    if last is not None and (last.deleting, last.finished, last.stopped) == stands and last.status == status:
         return []
     record.published = Publish(
-        record.uid, record.namespace, record.name, source, deleting, record.first_seen, status, sidecars, finished
+        record.uid, record.namespace, record.name, source, deleting, record.first_seen, status, sidecars, *stands[1:]
     )
     return [record.published]

@@ -1,12 +1,14 @@
 """In-place resize: what a running container was given against what its spec grants (kubelet behaviour, 3.2 and 6.3).
 
-What it was given is what the runtime tells of it; a runtime that tells nothing is never asked to change anything.
+What it was given is what the runtime tells of it. Of a runtime that tells nothing it is what this agent has given it,
+or what the API server was told of it before this agent began.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from podherd.machines.pod.decision import Case, Decision
+from podherd.machines.pod.events import Started
 from podherd.machines.pod.instructions import KillContainer, ResizeContainer
 from podherd.machines.pod.record import RUNNING, Record
 from podherd.model.cpu_time import cpu_quota_us, cpu_shares
@@ -18,6 +20,8 @@ from podherd.wire.observed import ContainerSeen
 RESIZE = "resize"
 """The step that changes them."""
 _LEAST_MILLI = 2
+_UNITS = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+_BOTH = ("requests", "limits")
 
 
 def unlike(record: Record, pod: Pod) -> dict[str, tuple[str, ...]]:
@@ -28,9 +32,10 @@ def unlike(record: Record, pod: Pod) -> dict[str, tuple[str, ...]]:
     found = {}
     for container in (*pod.init_containers, *pod.containers):
         seen = record.newest.get(container.name)
-        if seen is None or not seen.resources or seen.state != RUNNING or container.kind is ContainerKind.INIT:
+        if seen is None or seen.state != RUNNING or container.kind is ContainerKind.INIT:
             continue
-        if (kinds := _kinds(pod, container, seen)) and not _is_applied(record, container, seen):
+        kinds = _kinds(pod, container, seen) if seen.resources else _changed(container, record.given.get(seen.id))
+        if kinds and not _is_applied(record, container, seen):
             found[container.name] = kinds
     return found
 
@@ -46,6 +51,22 @@ def _kinds(pod: Pod, container: Container, seen: ContainerSeen) -> tuple[str, ..
     given = seen.resources
     cpu = ("cpu",) if _is_cpu_unlike(requests, limits.get("cpu", 0), given) else ()
     return cpu if given.get("memory_limit", 0) == limits.get("memory", 0) else (*cpu, "memory")
+
+
+def _changed(container: Container, given: Any) -> tuple[str, ...]:
+    """Against the v1.ResourceRequirements that it was given; nothing where they are not known."""
+    if not isinstance(given, Mapping):
+        return ()
+    try:
+        cpu = any(_amount(container.body.get("resources"), k, "cpu") != _amount(given, k, "cpu") for k in _BOTH)
+        memory = _amount(container.body.get("resources"), "limits", "memory") != _amount(given, "limits", "memory")
+    except QuantityError:
+        return ()
+    return ("cpu",) * cpu + ("memory",) * memory
+
+
+def _amount(resources: Any, kind: str, name: str) -> int:
+    return amounts_of(resources, kind).get(name, 0)
 
 
 def _is_cpu_unlike(requests: Amounts, limit: int, given: dict[str, int]) -> bool:
@@ -83,24 +104,45 @@ def resizes(case: Case, sandbox_id: str, kills: Iterable[KillContainer], decisio
     return found
 
 
+def note_starts(record: Record, pod: Pod, started: Iterable[Started]) -> None:
+    """Remember what each was given. pod: the one that they were started by."""
+    live = {seen.id for seen in record.containers}
+    record.given = {each: given for each, given in record.given.items() if each in live}
+    bodies = {container.name: container.body.get("resources") or {} for container in pod.every_container}
+    record.given |= {each.id: bodies.get(each.name) for each in started}
+
+
 def note_resizes(record: Record, pod: Pod, done: Iterable[ResizeContainer]) -> None:
-    """Remember what was done without a failure."""
+    """Remember what was done without a failure. pod: the one that it was done by."""
     ids = {each.id for each in done}
     bodies = {container.name: container.body.get("resources") for container in pod.every_container}
     live = {seen.id for seen in record.containers}
     record.resized = {each: given for each, given in record.resized.items() if each in live}
-    record.resized |= {seen.id: bodies.get(seen.name) for seen in record.containers if seen.id in ids}
+    changed = {seen.id: bodies.get(seen.name) for seen in record.containers if seen.id in ids}
+    record.resized |= changed
+    record.given |= changed
 
 
-def given_resources(resources: Any, seen: ContainerSeen) -> dict[str, Any]:
+def _in_units(amount: int) -> str:
+    """Bytes as Kubernetes writes them: `64Mi`, in the largest unit that leaves no rest."""
+    units = 0
+    while amount % 1024 == 0 and units < len(_UNITS) - 1:
+        amount, units = amount // 1024, units + 1
+    return f"{amount}{_UNITS[units]}"
+
+
+def given_resources(record: Record, resources: Any, seen: ContainerSeen) -> dict[str, Any]:
     """`resources` as they are while a resize goes on: CPU and memory as the runtime has them."""
     given = seen.resources
+    if not given:
+        had = record.given.get(seen.id) or {}
+        return {**resources, **{kind: had[kind] for kind in _BOTH if had.get(kind)}}
     limits, requests = dict(resources.get("limits") or {}), dict(resources.get("requests") or {})
     if "cpu" in requests and (shares := given.get("cpu_shares", 0)) > _LEAST_MILLI:
         requests["cpu"] = f"{-(-shares * 1000 // 1024)}m"
     if "cpu" in limits and given.get("cpu_quota", 0) > 0 and (period_us := given.get("cpu_period", 0)):
         limits["cpu"] = f"{given['cpu_quota'] * 1000 // period_us}m"
     if "memory" in limits and given.get("memory_limit", 0) > 0:
-        limits["memory"] = str(given["memory_limit"])
+        limits["memory"] = _in_units(given["memory_limit"])
     told = {"limits": limits, "requests": requests}
     return {**resources, **{name: value for name, value in told.items() if value}}

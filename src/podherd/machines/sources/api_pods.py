@@ -35,6 +35,10 @@ class ApiPods:
         self._pods[item.uid] = pod
         return [TellStatus(pod)]
 
+    def status(self, uid: str) -> bytes:
+        """msgpack of its v1.PodStatus; empty for a pod that the API server does not have."""
+        return pod.status if (pod := self._pods.get(uid)) is not None else b""
+
     def drop(self, uid: str) -> tuple[Name, list[Instruction]] | None:
         """The pod is gone; its name. None for one that was not known."""
         self.problems.pop(uid, None)

@@ -10,10 +10,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from podherd.machines.admission import ADMITTED, Admission, Ask
 from podherd.machines.sources.api_pods import ApiPods
-from podherd.machines.sources.claims import Choice, Claims, Name
+from podherd.machines.sources.claims import Choice, Name
 from podherd.machines.sources.events import (
     ApiDropped,
-    ApiItem,
     ApiListed,
     ApiPut,
     Event,
@@ -40,7 +39,7 @@ from podherd.machines.sources.instructions import (
     Upsert,
     Warn,
 )
-from podherd.machines.sources.own_uid import with_own_uid
+from podherd.machines.sources.intake import Causes, Intake
 from podherd.machines.sources.problems import Problems
 from podherd.machines.sources.seen import with_seen_of
 from podherd.model.keys import SOURCE_API, shard_of
@@ -66,8 +65,9 @@ class SourcesMachine:
         self._unseen = set(configured)
         self._serves_api = SOURCE_API in self._unseen
         self._admission = admission
-        self._claims = Claims()
         self._api = ApiPods()
+        self._problems = Problems()
+        self._intake = Intake(self._api, self._problems)
         self._published: dict[Name, tuple[Desired, str]] = {}
         self._leaving: dict[Name, Gone] = {}
         self._held: dict[Name, str] = {}
@@ -76,8 +76,6 @@ class SourcesMachine:
         self._looking = False
         self._roster_due = False
         self._pending: set[Name] = set()
-        self._homes: dict[str, Name] = {}
-        self._problems = Problems()
 
     @property
     def complete(self) -> bool:
@@ -101,7 +99,7 @@ class SourcesMachine:
         match event:
             case OriginRead(source, origin, pods, warnings):
                 self._problems.note(origin, _MANIFEST, "; ".join(warnings))
-                verb = "changed" if self._claims.holds(source, origin) else "created"
+                verb = "changed" if self._intake.holds(source, origin) else "created"
                 return self._replace(source, origin, pods, verb)
             case OriginBad(source, origin, problem, keep):
                 self._problems.note(origin, _MANIFEST, problem)
@@ -126,13 +124,11 @@ class SourcesMachine:
     def _handle_cluster(self, event: Event) -> list[Instruction]:
         match event:
             case ApiListed(items, uids):
-                return self._api_listed(items, uids)
+                return self._api_heard(self._intake.take_list(items, uids)) + self._listed(SOURCE_API)
             case ApiPut(item):
-                told, causes = self._api_put(item)
-                return told + self._publish(causes)
+                return self._api_heard(self._intake.put(item))
             case ApiDropped(uid):
-                told, causes = self._api_drop(uid)
-                return told + self._publish(causes)
+                return self._api_heard(self._intake.drop(uid))
             case StatusStarted():
                 return self._whole_status()
             case NodeFacts():
@@ -143,58 +139,13 @@ class SourcesMachine:
                 return self._over(uid)
         return []
 
-    # Origins and the API server to claims.
-
     def _replace(self, source: str, origin: str, pods: tuple[StaticPod, ...], verb: str) -> list[Instruction]:
         """The origin holds these pods now; what follows for them and for whoever they clash with."""
-        return self._publish(self._claim(source, origin, pods, verb))
+        return self._publish(self._intake.claim(source, origin, pods, verb))
 
-    def _claim(self, source: str, origin: str, pods: tuple[StaticPod, ...], verb: str) -> dict[Name, str]:
-        """The names whose outcome may have changed, and why."""
-        before = self._claims.count(source, origin)
-        touched = self._claims.replace(source, origin, pods)
-        if not touched:
-            return {}
-        for index in range(len(pods), before):
-            self._problems.note(origin, f"clash {index}", "")
-            self._problems.note(origin, f"uid {index}", "")
-        for claim, text in self._claims.losses(touched).items():
-            self._problems.note(claim.origin, f"clash {claim.place}", text)
-            self._problems.note(claim.origin, f"uid {claim.place}", "")
-        return dict.fromkeys(touched, f"{source} {origin} {verb}")
-
-    def _api_put(self, item: ApiItem) -> tuple[list[Instruction], dict[Name, str]]:
-        told = self._api.put(item)
-        if item.mirror_of or not item.body:
-            return told, {}
-        origin = f"{item.namespace}/{item.name}"
-        verb = "changed" if self._claims.holds(SOURCE_API, origin) else "created"
-        pod = StaticPod(item.uid, item.namespace, item.name, item.content, item.body)
-        return told, self._claim(SOURCE_API, origin, (pod,), verb)
-
-    def _api_drop(self, uid: str) -> tuple[list[Instruction], dict[Name, str]]:
-        if (dropped := self._api.drop(uid)) is None:
-            return [], {}
-        (namespace, name), told = dropped
-        origin = f"{namespace}/{name}"
-        if not self._claims.is_of(SOURCE_API, origin, uid):
-            return told, {}
-        return told, self._claim(SOURCE_API, origin, (), "removed")
-
-    def _api_listed(self, items: tuple[ApiItem, ...], uids: tuple[str, ...]) -> list[Instruction]:
-        """All changes first, then one publishing: pods are admitted by age across the list."""
-        told: list[Instruction] = []
-        causes: dict[Name, str] = {}
-        for uid in self._api.unlisted(uids):
-            messages, touched = self._api_drop(uid)
-            told += messages
-            causes.update(touched)
-        for item in items:
-            messages, touched = self._api_put(item)
-            told += messages
-            causes.update(touched)
-        self._api.seen = True
-        return told + self._api.roster() + self._publish(causes) + self._listed(SOURCE_API)
+    def _api_heard(self, heard: tuple[list[Instruction], Causes]) -> list[Instruction]:
+        told, causes = heard
+        return told + self._publish(causes)
 
     # Claims to what shards are told.
 
@@ -206,7 +157,7 @@ class SourcesMachine:
         removals: list[Instruction] = []
         fresh: list[tuple[Choice, str]] = []
         for name in sorted(causes):
-            chosen, known = self._chosen(name), self._published.get(name)
+            chosen, known = self._intake.chosen(name), self._published.get(name)
             if known and (chosen is None or chosen[1].uid != known[0].uid):
                 removals += self._take_away(known[0], causes[name], replaced=chosen is not None)
             removals += self._wait_no_more(name, chosen)
@@ -215,19 +166,6 @@ class SourcesMachine:
                     removals += self._removal(left)
                 fresh.append((chosen, causes[name]))
         return removals + self._put_all(fresh)
-
-    def _chosen(self, name: Name) -> Choice | None:
-        """What should run under this name, with a uid of its own where another name had its `metadata.uid` before."""
-        choice = self._claims.chosen(name)
-        if choice is None or choice[1].uid == choice[1].content or choice[0].source == SOURCE_API:
-            return choice
-        claim, pod = choice
-        home = self._homes.setdefault(pod.uid, name)
-        if home == name:
-            return choice
-        text = f"metadata.uid {pod.uid} was that of pod {'/'.join(home)}: this pod gets a uid of its own"
-        self._problems.note(claim.origin, f"uid {claim.place}", f"{text}; give it a new one")
-        return claim, with_own_uid(pod)
 
     def _take_away(self, old: Desired, cause: str, replaced: bool) -> list[Instruction]:
         del self._published[old.namespace, old.name]
@@ -274,7 +212,7 @@ class SourcesMachine:
         out: list[Instruction] = []
         while self._admission is not None and self._admission.room.freed:
             self._admission.room.freed = False
-            choices = [choice for name in sorted(self._pending) if (choice := self._chosen(name)) is not None]
+            choices = [choice for name in sorted(self._pending) if (choice := self._intake.chosen(name)) is not None]
             for one in sorted((caller(choice, "resources were freed") for choice in choices), key=rank_of):
                 outcome, pod = self._outcome(one, self._admission), one.choice[1]
                 if outcome.pending != self._published[pod.namespace, pod.name][0].resize_pending:
@@ -320,8 +258,10 @@ class SourcesMachine:
         return self._enter(self._admission.looked(labels)) if self._admission is not None else []
 
     def _over(self, uid: str) -> list[Instruction]:
-        """What the pod had is free. One that is wanted by nobody any more, all being known, is forgotten already."""
-        self._evicting.pop(uid, None)
+        """What the pod had is free. One that is wanted by nobody any more, all being known, is forgotten already.
+
+        The order to end it stands: a shard that begins anew before the API server knows of the end must not start it.
+        """
         if self._admission is None or (self.complete and not self._admission.knows(uid)):
             return []
         return self._enter(self._admission.over(uid))
@@ -371,15 +311,11 @@ class SourcesMachine:
     def _status_roster(self) -> list[Instruction]:
         if not self._serves_api:
             return []
-        static = tuple(uid for name, uid in self._wanted() if self._is_static(name))
+        static = tuple(uid for name, uid in self._wanted() if self._intake.is_static(name))
         return [TellStatus(Roster(static, self.complete))]
 
-    def _is_static(self, name: Name) -> bool:
-        choice = self._claims.chosen(name)
-        return choice is not None and choice[0].source != SOURCE_API
-
     def _whole(self, shard: int) -> list[Instruction]:
-        return whole(shard, self._shards, self._published, self._wanted(), self._evicting, self.complete)
+        return whole(shard, self._shards, self._published, self._wanted(), self._evicting, self.complete, self._api)
 
     def _whole_status(self) -> list[Instruction]:
         static = [desired for desired, _ in self._published.values() if desired.source != SOURCE_API]

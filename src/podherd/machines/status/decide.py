@@ -114,8 +114,8 @@ def _patch(lane: Lane, held: ApiPod, local: StatusChanged | None, now: float) ->
 
 def changes(held: ApiPod, local: StatusChanged, now: float) -> Status | None:
     """What the status of the API's object lacks; None for nothing."""
-    restarts = restarts_of(held.restarts)
-    return merge(codec.unpack(held.status), codec.unpack(local.status), restarts, now, finished=local.finished)
+    restarts, stopped = restarts_of(held.restarts), local.stopped or local.finished
+    return merge(codec.unpack(held.status), codec.unpack(local.status), restarts, now, stopped=stopped)
 
 
 def _aim(held: ApiPod, status: Status) -> dict[str, str]:

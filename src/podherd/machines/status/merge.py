@@ -29,13 +29,13 @@ _BY_KEY = frozenset({"podIPs", "hostIPs"})
 _WHY = ("phase", "reason", "message")
 
 
-def merge(held: Part, local: Part, restarts: Part, now: float, *, finished: bool = False) -> Status | None:
+def merge(held: Part, local: Part, restarts: Part, now: float, *, stopped: bool) -> Status | None:
     """The patch of `status` that makes `held` what `local` says, or None where they say the same.
 
-    restarts: of `restarts_of`. finished: nothing of the pod runs, whatever its containers' states are.
+    restarts: of `restarts_of`. stopped: nothing of the pod runs or will; its containers' states alone do not tell.
     """
     wanted = dict(local)
-    terminal = _settle_phase(held, wanted, finished)
+    terminal = _settle_phase(held, wanted, stopped)
     for kind in CONTAINER_LISTS[:2]:
         if held.get(kind) and wanted.get(kind):
             wanted[kind] = _ends_kept(held[kind], wanted[kind], restarts)
@@ -47,14 +47,14 @@ def merge(held: Part, local: Part, restarts: Part, now: float, *, finished: bool
     return patch or None
 
 
-def _settle_phase(held: Part, wanted: Status, finished: bool) -> bool:
+def _settle_phase(held: Part, wanted: Status, stopped: bool) -> bool:
     """Put the phase that may be told into `wanted`; whether the pod becomes terminal by it.
 
-    The API's is kept where it is terminal already, or where a container may still run.
+    The API's is kept where it is terminal already, or where something of the pod may still run.
     """
     phase, told = wanted.get("phase", ""), held.get("phase", "")
     ends = phase in TERMINAL and told not in TERMINAL
-    if (told in TERMINAL and phase != told) or (ends and told and not finished and _any_runs(wanted)):
+    if (told in TERMINAL and phase != told) or (ends and not stopped):
         for key in _WHY:
             wanted.pop(key, None)
             if value := held.get(key):
@@ -62,10 +62,6 @@ def _settle_phase(held: Part, wanted: Status, finished: bool) -> bool:
         ends = False
     wanted.setdefault("phase", told)
     return ends
-
-
-def _any_runs(status: Part) -> bool:
-    return any("running" in (each.get("state") or {}) for kind in CONTAINER_LISTS for each in status.get(kind) or ())
 
 
 def _ends_kept(held: list[Part], local: list[Part], restarts: Part) -> list[Part]:

@@ -44,14 +44,21 @@ def _text(value: str | bytes) -> str:
 
 
 def publish_context(desk: Desk, rules: Rules, volume: CsiVolume) -> dict[str, str]:
-    """What the attach told: metadata of the VolumeAttachment. Raises VolumeError while that cannot be had."""
+    """What the attach told: metadata of the VolumeAttachment. Raises VolumeError while that cannot be had.
+
+    One that is known as not attached yet is old: the node's status says that it is.
+    """
     if volume.ephemeral or not rules.attach_first or not desk.waits_for_attach:
         return {}
     ref = references.attachment(volume.driver, volume.handle, desk.node)
     found = desk.look(ref)
     if found.body is None:
         raise VolumeError(f"VolumeAttachment {ref.name}", found.problem, words=found.problem)
-    return dict((found.mapping.get("status") or {}).get("attachmentMetadata") or {})
+    status = found.mapping.get("status") or {}
+    if not status.get("attached"):
+        why = f"volume attachment {ref.name} is not attached"
+        raise VolumeError(f"VolumeAttachment {ref.name}", why, words=why, waits=True)
+    return dict(status.get("attachmentMetadata") or {})
 
 
 def pod_attributes(pod: Pod, rules: Rules, volume: CsiVolume) -> dict[str, str]:

@@ -17,7 +17,8 @@ ATTACH_FIRST = True
 class Desk:
     """root: the agent's root directory. node: its name. sockets: path by driver. look: answers at once.
 
-    attached: `status.volumesAttached[].name` of the node; waits_for_attach: whether a controller attaches volumes.
+    attached, in_use: `status.volumesAttached[].name` and `status.volumesInUse` of the node, as the API server has them.
+    waits_for_attach: whether a controller attaches volumes.
     """
 
     root: str
@@ -26,6 +27,7 @@ class Desk:
     look: Lookup
     attached: Collection[str] = ()
     waits_for_attach: bool = True
+    in_use: Collection[str] = ()
 
     def socket(self, driver: str, who: str) -> str:
         """Where the driver listens; who: the kubelet's words for what wants it. Raises VolumeError."""
@@ -83,9 +85,16 @@ def rules_of(desk: Desk, driver: str) -> Rules:
 
 
 def check_attached(desk: Desk, rules: Rules, volume: CsiVolume) -> None:
-    """Raises VolumeError as long as the node's status does not say that the volume is attached."""
+    """Raises VolumeError until the node's status says that the volume is in use, which keeps it from being detached
+    under the pod, and that it is attached.
+    """
     if volume.ephemeral or not rules.attach_first or not desk.waits_for_attach:
         return
-    if volume.attached_as not in desk.attached:
-        text = f'Volume not attached according to node status for volume "{volume.name}"'
-        raise VolumeError(f'volume "{volume.name}"', "is not attached to the node yet", words=text, said=text)
+    name = volume.attached_as
+    if name in desk.in_use and name in desk.attached:
+        return
+    text = f'Volume not attached according to node status for volume "{volume.name}"'
+    if name not in desk.in_use:
+        told = "Volume has not been added to the list of VolumesInUse in the node's volume status"
+        text = f'{told} for volume "{volume.name}"'
+    raise VolumeError(f'volume "{volume.name}"', "is not attached to the node yet", words=text, waits=True)

@@ -7,7 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 
-from podherd.volumes.csi.volume import PLUGIN, CsiVolume
+from podherd.machines.objects.references import CSI_PLUGIN, attached_as
+from podherd.volumes.csi.volume import CsiVolume
 
 IN_POD = "kubernetes.io~csi"
 DATA = "vol_data.json"
@@ -27,6 +28,11 @@ class Held:
     published: bool
 
     @property
+    def attached_as(self) -> str:
+        """Its name in the node's status."""
+        return attached_as(self.driver, self.handle)
+
+    @property
     def target(self) -> str:
         """Where it is published."""
         return f"{self.directory}/mount"
@@ -39,7 +45,7 @@ def pod_place(pod_dir: str, volume: CsiVolume) -> str:
 
 def global_place(root: str, driver: str, handle: str) -> str:
     """`<root>/plugins/kubernetes.io/csi/<driver>/<hash>`; it is staged at `globalmount` there."""
-    return f"{root}/plugins/{PLUGIN}/{driver}/{sha256(handle.encode()).hexdigest()}"
+    return f"{root}/plugins/{CSI_PLUGIN}/{driver}/{sha256(handle.encode()).hexdigest()}"
 
 
 def save(directory: str, data: Mapping[str, str]) -> None:

@@ -79,10 +79,7 @@ class _Publishing:
     async def run(self, target: str, is_there: bool, progress: fs_group.Progress | None) -> None:
         volume, desk = self._volume, self._desk
         check_attached(desk, self._rules, volume)
-        who = "mounter.SetUpAt failed to get CSI client"
-        if not volume.ephemeral:
-            who = "attacher.MountDevice failed to create newCsiDriverClient"
-        async with Plugin(desk.socket(volume.driver, who)) as plugin:
+        async with Plugin(self._socket()) as plugin:
             can = await plugin.capabilities()
             staged = await self._stage(plugin, can, is_there)
             await self._publish(plugin, can, staged, target)
@@ -91,6 +88,21 @@ class _Publishing:
             await self._in_thread(fs_group.give, target, group, policy, volume.read_only, progress)
         if not is_there:
             await self._note(published=True)
+
+    def _socket(self) -> str:
+        """Where the driver listens. Raises VolumeError."""
+        volume, desk = self._volume, self._desk
+        if volume.ephemeral:
+            return desk.socket(volume.driver, "mounter.SetUpAt failed to get CSI client")
+        try:
+            return desk.socket(volume.driver, "attacher.MountDevice failed to create newCsiDriverClient")
+        except VolumeError as error:
+            raise self._no_device(error) from error
+
+    def _no_device(self, error: VolumeError) -> VolumeError:
+        """The error as the kubelet tells it of what comes before a volume is published."""
+        said = f'MountVolume.MountDevice failed for volume "{self._volume.name}" : {error.words}'
+        return VolumeError(error.thing, error.reason, error.mend, error.words, said, waits=error.waits)
 
     async def _stage(self, plugin: Plugin, can: frozenset[int], is_there: bool) -> str:
         """Where it is staged; empty for a volume or driver that is not. Writes down that this pod has it."""
@@ -124,8 +136,7 @@ class _Publishing:
                 volume_context=dict(volume.attributes or {}),
             )
         except VolumeError as error:
-            said = f'MountVolume.MountDevice failed for volume "{volume.name}" : {error.words}'
-            raise VolumeError(error.thing, error.reason, error.mend, error.words, said) from error
+            raise self._no_device(error) from error
 
     async def _publish(self, plugin: Plugin, can: frozenset[int], staged: str, target: str) -> None:
         volume, desk, pod = self._volume, self._desk, self._site.pod

@@ -80,7 +80,7 @@ class Registrar:
             while True:
                 if not watch.active and _made(directory):
                     await watch.arm(directory)
-                await self.look(directory)
+                await self._look_safely(directory)
                 await watch.changes(self._pause_s())
         finally:
             await watch.close()
@@ -97,6 +97,14 @@ class Registrar:
         now = asyncio.get_running_loop().time()
         due = [(path, one) for path, one in self._sockets.items() if one.driver is None and one.due_at <= now]
         await asyncio.gather(*(self._try(path, one) for path, one in due), *(self._end(name) for name in [*self._gone]))
+
+    async def _look_safely(self, directory: str) -> None:
+        """Whatever a driver's answer sets off costs this one look, and no node."""
+        try:
+            await self.look(directory)
+        except Exception as error:
+            self.log(directory, f"{type(error).__name__}: {error}")
+            await asyncio.sleep(RETRY_S)
 
     def drivers(self) -> dict[str, str]:
         """The sockets of all registered drivers by name."""

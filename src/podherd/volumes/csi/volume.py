@@ -6,12 +6,12 @@ from hashlib import sha256
 from typing import Any
 
 from podherd.machines.objects import references
+from podherd.machines.objects.references import attached_as
 from podherd.model.pod import Body, Pod
 from podherd.volumes.claim import Bound
 from podherd.volumes.errors import VolumeError
 from podherd.wire.objects import Ref
 
-PLUGIN = "kubernetes.io/csi"
 READ_WRITE_ONCE = "ReadWriteOnce"
 
 
@@ -37,7 +37,7 @@ class CsiVolume:
     @property
     def attached_as(self) -> str:
         """Its name in the node's status, volumesInUse and volumesAttached."""
-        return f"{PLUGIN}/{self.driver}^{self.handle}"
+        return attached_as(self.driver, self.handle)
 
     @property
     def access_mode(self) -> str:
